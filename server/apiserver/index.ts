@@ -1,0 +1,1 @@
+export * from './kind.ts'; export * from './kubelet-api.ts';

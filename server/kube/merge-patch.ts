@@ -1,0 +1,3 @@
+export function applyMergePatch(document: unknown, patch: unknown): unknown {
+  throw new TypeError(`not yet ${typeof document} ${typeof patch}`);
+}
