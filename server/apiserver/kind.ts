@@ -67,8 +67,17 @@ export interface Strategy {
   raisesGeneration?(object: UnstructuredObject, old: UnstructuredObject): boolean;
   /** Kinds with graceful deletion (pods): seconds to wait, or 0 to remove at once. */
   gracePeriod?(object: UnstructuredObject, asked: number | undefined): number;
+  /** Finalizers put on an object by its first delete: what the server itself has to do before it may go. */
+  readonly finalizersOnDelete?: readonly string[];
+  /** The object is marked as being deleted but still exists (finalizers, grace): what its kind shows of that. */
+  prepareForDelete?(object: UnstructuredObject, context: RequestContext): void;
   /** What was allocated in prepareFor… is given back when the object is gone or the write failed (IPs, ports). */
   release?(object: UnstructuredObject, context: RequestContext): void;
+  /**
+   * Gives back what `dropped` holds and `kept` does not: after an update that failed (dropped: the new state) and after
+   * one that succeeded (dropped: the old state). So prepareForUpdate only takes, never gives back.
+   */
+  releaseDifference?(dropped: UnstructuredObject, kept: UnstructuredObject, context: RequestContext): void;
 }
 
 /** What a running request carries. */
@@ -127,6 +136,11 @@ export interface AuthorizationAttributes {
   verb: string;
   /** Set for resource requests. */
   resource?: { group: string; version?: string; plural: string; subresource?: string; namespace?: string; name?: string };
+  /**
+   * Of list, watch and deletecollection: the field selector's requirements (an empty array: there is no selector). The
+   * Node authorizer lets a kubelet list the pods of its own node only. Undefined: not known, not looked at.
+   */
+  fieldRequirements?: readonly { field: string; operator: string; value: string }[];
   /** Set for non-resource requests. */
   path?: string;
 }
@@ -140,6 +154,8 @@ export interface TokenIssuer {
     expirationSeconds: number;
     bound?: { kind: string; name: string; uid: string };
   }): Promise<{ token: string; expirationTimestamp: string }>;
+  /** Audiences a token has unless it is asked for others. */
+  readonly defaultAudiences?: readonly string[];
   /** Checks a bearer token as the authenticators do; undefined when it proves nobody. */
   review(token: string, audiences?: readonly string[]): Promise<UserInfo | undefined>;
 }

@@ -53,19 +53,34 @@ export interface Client {
   create<T extends KubeObject>(resource: Resource<T>, object: Draft<T>, options?: WriteOptions): Promise<T>;
   /** PUT. The object's resourceVersion, when set, is a precondition: 409 Conflict when stale. */
   update<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
-  patch<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options?: WriteOptions): Promise<T>;
+  patch<T extends KubeObject>(
+    resource: Resource<T>,
+    ref: ObjectRef,
+    patch: Patch,
+    options?: WriteOptions,
+  ): Promise<T>;
   /** Resolves whether or not the object is gone at once (finalizers, grace); rejects with 404 when absent. */
   delete(resource: Resource, ref: ObjectRef, options?: DeleteOptions): Promise<void>;
   deleteCollection(resource: Resource, query: ListQuery, options?: DeleteOptions): Promise<void>;
   /**
    * POST to a subresource that answers with another kind: `pods/binding`, `pods/eviction`, `serviceaccounts/token`.
    */
-  createSubresource<R extends KubeObject>(resource: Resource, ref: ObjectRef, subresource: string, body: KubeObject): Promise<R>;
+  createSubresource<R extends KubeObject>(
+    resource: Resource,
+    ref: ObjectRef,
+    subresource: string,
+    body: KubeObject,
+  ): Promise<R>;
   /**
    * Watches until stopped or ended. `onEvent` is called in order and must not throw. `onEnd` is called once: without an
    * error when the server ended the stream, with a StatusError (410 Expired: list again) or ConnectionError otherwise.
    */
-  watch<T extends KubeObject>(resource: Resource<T>, query: WatchQuery, onEvent: (event: WatchEvent<T>) => void, onEnd: (error?: unknown) => void): { stop(): void };
+  watch<T extends KubeObject>(
+    resource: Resource<T>,
+    query: WatchQuery,
+    onEvent: (event: WatchEvent<T>) => void,
+    onEnd: (error?: unknown) => void,
+  ): { stop(): void };
   /** GET of a non-resource path (`/version`, `/healthz`): status and parsed body (text where it is not JSON). */
   raw(path: string): Promise<{ status: number; body: unknown }>;
 }
@@ -106,7 +121,11 @@ export interface Dialer {
 export interface ApiBackend {
   /** One request; rejects with StatusError. The answer is frozen. */
   request(request: ApiRequest): Promise<KubeObject>;
-  watch(request: ApiRequest, onEvent: (event: WatchEvent) => void, onEnd: (error?: unknown) => void): { stop(): void };
+  watch(
+    request: ApiRequest,
+    onEvent: (event: WatchEvent) => void,
+    onEnd: (error?: unknown) => void,
+  ): { stop(): void };
   raw(user: UserInfo, path: string): Promise<{ status: number; body: unknown }>;
 }
 

@@ -1,6 +1,6 @@
 import type { Clock, Ids, Logger } from '#server/base';
 import type { Client } from './contract.ts';
-import type { InformerFactory } from './informer-factory.ts';
+import type { InformerFactory } from './informer.ts';
 
 /**
  * What a controller is given: a client under its own identity, informers it shares with its neighbours, and time.

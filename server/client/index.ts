@@ -22,7 +22,13 @@ export {
   type WatchQuery,
   type WriteOptions,
 } from './contract.ts';
-export { createEventRecorder, type EventOptions, type EventRecorder, type EventType } from './event-recorder.ts';
+export type { Controller, ControllerContext } from './controller.ts';
+export {
+  createEventRecorder,
+  type EventOptions,
+  type EventRecorder,
+  type EventType,
+} from './event-recorder.ts';
 export { createHttpClient, type HttpClient } from './http-client.ts';
 export { createInProcessClient, type InProcessClientOptions } from './in-process-client.ts';
 export {
@@ -33,9 +39,14 @@ export {
   type InformerQuery,
   InformerStoppedError,
 } from './informer.ts';
-export { formatKubeconfig, type KubeconfigParts } from './kubeconfig-format.ts';
 export { KubeconfigError, parseKubeconfig } from './kubeconfig.ts';
+export { formatKubeconfig, type KubeconfigParts } from './kubeconfig-format.ts';
 export { type LeaderElection, type LeaderElectionOptions, runLeaderElection } from './leader-election.ts';
-export { type Reconciler, type ReconcilerOptions, type ReconcileResult, startReconciler } from './reconciler.ts';
+export {
+  type ReconcileResult,
+  type Reconciler,
+  type ReconcilerOptions,
+  startReconciler,
+} from './reconciler.ts';
 export { retryOnConflict } from './retry.ts';
 export { createWorkQueue, type WorkQueue, type WorkQueueOptions } from './work-queue.ts';

@@ -1,6 +1,21 @@
 import { InternalError } from '#server/base';
-import { formatApiVersion, type KubeList, type KubeObject, type Resource, type WatchEvent } from '#server/kube';
-import type { ApiRequest, Client, DeleteOptions, ListQuery, ObjectRef, Patch, WatchQuery, WriteOptions } from './contract.ts';
+import {
+  formatApiVersion,
+  type KubeList,
+  type KubeObject,
+  type Resource,
+  type WatchEvent,
+} from '#server/kube';
+import type {
+  ApiRequest,
+  Client,
+  DeleteOptions,
+  ListQuery,
+  ObjectRef,
+  Patch,
+  WatchQuery,
+  WriteOptions,
+} from './contract.ts';
 
 /** One request of the Kubernetes API before anybody said who asks: what both transports carry. */
 export type TransportRequest = Omit<ApiRequest, 'user' | 'userAgent'>;
@@ -10,7 +25,11 @@ export interface Transport {
   /** The answer, frozen. Rejects with StatusError or ConnectionError. */
   request(request: TransportRequest): Promise<KubeObject>;
   /** After `stop` neither callback is called again; `onEnd` comes at most once, never before `watch` returned. */
-  watch(request: TransportRequest, onEvent: (event: WatchEvent) => void, onEnd: (error?: unknown) => void): { stop(): void };
+  watch(
+    request: TransportRequest,
+    onEvent: (event: WatchEvent) => void,
+    onEnd: (error?: unknown) => void,
+  ): { stop(): void };
   raw(path: string): Promise<{ status: number; body: unknown }>;
 }
 
@@ -27,17 +46,27 @@ export function defaultFieldManager(userAgent: string): string {
   return slash < 0 ? userAgent : userAgent.slice(0, slash);
 }
 
-function at(resource: Resource, namespace: string | undefined): Pick<TransportRequest, 'resource' | 'namespace'> {
+function at(
+  resource: Resource,
+  namespace: string | undefined,
+): Pick<TransportRequest, 'resource' | 'namespace'> {
   return { resource, namespace: resource.namespaced ? namespace : undefined };
 }
 
-function named(resource: Resource, ref: ObjectRef): Pick<TransportRequest, 'resource' | 'namespace' | 'name'> {
+function named(
+  resource: Resource,
+  ref: ObjectRef,
+): Pick<TransportRequest, 'resource' | 'namespace' | 'name'> {
   if (!ref.name) throw new InternalError(`a ${resource.kind} is addressed without a name`);
   return { ...inNamespace(resource, ref.namespace), name: ref.name };
 }
 
-function inNamespace(resource: Resource, namespace: string | undefined): Pick<TransportRequest, 'resource' | 'namespace'> {
-  if (resource.namespaced && !namespace) throw new InternalError(`a ${resource.kind} is addressed without a namespace`);
+function inNamespace(
+  resource: Resource,
+  namespace: string | undefined,
+): Pick<TransportRequest, 'resource' | 'namespace'> {
+  if (resource.namespaced && !namespace)
+    throw new InternalError(`a ${resource.kind} is addressed without a namespace`);
   return at(resource, namespace);
 }
 
@@ -81,8 +110,10 @@ function typed(resource: Resource, object: { apiVersion?: string; kind?: string 
 /** A Client that turns its calls into requests of the Kubernetes API for `transport`. Models k8s.io/client-go/gentype. */
 export function createClient(transport: Transport, fieldManager: string): Client {
   // The one parsing edge of the room: an API server answers a request for a kind with that kind.
-  const send = async <R>(request: TransportRequest): Promise<R> => (await transport.request(request)) as unknown as R;
-  const subresource = (name: string | undefined): { subresource?: string } => (name ? { subresource: name } : {});
+  const send = async <R>(request: TransportRequest): Promise<R> =>
+    (await transport.request(request)) as unknown as R;
+  const subresource = (name: string | undefined): { subresource?: string } =>
+    name ? { subresource: name } : {};
   return {
     get: async <T extends KubeObject>(resource: Resource<T>, ref: ObjectRef) =>
       send<T>({ verb: 'get', ...named(resource, ref), query: {} }),
@@ -109,7 +140,10 @@ export function createClient(transport: Transport, fieldManager: string): Client
         verb: 'patch',
         ...named(resource, ref),
         ...subresource(options?.subresource),
-        query: { ...writeQuery(options, fieldManager), ...(patch.type === 'apply' && patch.force ? { force: 'true' } : {}) },
+        query: {
+          ...writeQuery(options, fieldManager),
+          ...(patch.type === 'apply' && patch.force ? { force: 'true' } : {}),
+        },
         body: patch.type === 'apply' ? typed(resource, patch.body) : patch.body,
         contentType: PATCH_TYPES[patch.type],
       }),
@@ -125,7 +159,13 @@ export function createClient(transport: Transport, fieldManager: string): Client
       });
     },
     createSubresource: async (resource, ref, name, body) =>
-      send({ verb: 'create', ...named(resource, ref), subresource: name, query: writeQuery(undefined, fieldManager), body }),
+      send({
+        verb: 'create',
+        ...named(resource, ref),
+        subresource: name,
+        query: writeQuery(undefined, fieldManager),
+        body,
+      }),
     watch: <T extends KubeObject>(
       resource: Resource<T>,
       query: WatchQuery,

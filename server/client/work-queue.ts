@@ -62,15 +62,72 @@ function createFifo(): { push(key: string): void; shift(): string | undefined; r
   };
 }
 
+/** Keys that are handed to `add` later, each with its earliest wait. */
+function createDelays(clock: Clock, add: (key: string) => void) {
+  const delayed = new Map<string, Delayed>();
+  return {
+    addAfter(key: string, milliseconds: number): void {
+      if (milliseconds <= 0) {
+        add(key);
+        return;
+      }
+      const due = clock.now() + milliseconds;
+      const pending = delayed.get(key);
+      if (pending && pending.due <= due) return;
+      pending?.timer.cancel();
+      const timer = clock.after(milliseconds, () => {
+        delayed.delete(key);
+        add(key);
+      });
+      delayed.set(key, { due, timer });
+    },
+    clear(): void {
+      for (const { timer } of delayed.values()) timer.cancel();
+      delayed.clear();
+    },
+  };
+}
+
+/** Who waits for a key, in order of arrival. */
+function createWaiters() {
+  const waiters = new Set<(key: string | undefined) => void>();
+  return {
+    wait: (signal: AbortSignal | undefined): Promise<string | undefined> =>
+      new Promise((resolve) => {
+        const onAbort = (): void => {
+          waiters.delete(waiter);
+          resolve(undefined);
+        };
+        const waiter = (key: string | undefined): void => {
+          signal?.removeEventListener('abort', onAbort);
+          resolve(key);
+        };
+        waiters.add(waiter);
+        signal?.addEventListener('abort', onAbort, { once: true });
+      }),
+    /** Gives the key that `take` returns to who waits longest; takes none when nobody waits. */
+    wakeOne(take: () => string | undefined): void {
+      const [waiter] = waiters;
+      if (!waiter) return;
+      waiters.delete(waiter);
+      waiter(take());
+    },
+    dismissAll(): void {
+      for (const waiter of waiters) waiter(undefined);
+      waiters.clear();
+    },
+  };
+}
+
 /** Models k8s.io/client-go/util/workqueue: the typed rate-limiting queue with the per-item exponential limiter. */
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const { clock, baseDelay = 5, maxDelay = 1_000_000 } = options;
   const ready = createFifo();
   const dirty = new Set<string>();
   const processing = new Set<string>();
-  const delayed = new Map<string, Delayed>();
+  const delays = createDelays(clock, (key) => queue.add(key));
   const failures = new Map<string, number>();
-  const waiters = new Set<(key: string | undefined) => void>();
+  const waiters = createWaiters();
   let shut = false;
 
   const take = (): string | undefined => {
@@ -82,10 +139,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   };
   const offer = (key: string): void => {
     ready.push(key);
-    const [waiter] = waiters;
-    if (!waiter) return;
-    waiters.delete(waiter);
-    waiter(take());
+    waiters.wakeOne(take);
   };
   const queue: WorkQueue = {
     add(key) {
@@ -94,20 +148,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
       if (!processing.has(key)) offer(key);
     },
     addAfter(key, milliseconds) {
-      if (shut) return;
-      if (milliseconds <= 0) {
-        queue.add(key);
-        return;
-      }
-      const due = clock.now() + milliseconds;
-      const pending = delayed.get(key);
-      if (pending && pending.due <= due) return;
-      pending?.timer.cancel();
-      const timer = clock.after(milliseconds, () => {
-        delayed.delete(key);
-        queue.add(key);
-      });
-      delayed.set(key, { due, timer });
+      if (!shut) delays.addAfter(key, milliseconds);
     },
     addRateLimited(key) {
       if (shut) return;
@@ -122,18 +163,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
     get(signal) {
       if (signal?.aborted) return Promise.resolve(undefined);
       if (ready.size > 0 || shut) return Promise.resolve(take());
-      return new Promise((resolve) => {
-        const onAbort = (): void => {
-          waiters.delete(waiter);
-          resolve(undefined);
-        };
-        const waiter = (key: string | undefined): void => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve(key);
-        };
-        waiters.add(waiter);
-        signal?.addEventListener('abort', onAbort, { once: true });
-      });
+      return waiters.wait(signal);
     },
     done(key) {
       if (!processing.delete(key)) return;
@@ -145,11 +175,9 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
     shutDown() {
       if (shut) return;
       shut = true;
-      for (const { timer } of delayed.values()) timer.cancel();
-      delayed.clear();
+      delays.clear();
       failures.clear();
-      for (const waiter of waiters) waiter(undefined);
-      waiters.clear();
+      waiters.dismissAll();
     },
   };
   return queue;

@@ -65,19 +65,25 @@ export interface UserInfo {
 
 /** `<namespace>/<name>`, or `<name>` of something cluster-scoped: the key of caches and work queues. */
 export function objectKey(object: { metadata: { namespace?: string; name: string } }): string {
-  return object.metadata.namespace ? `${object.metadata.namespace}/${object.metadata.name}` : object.metadata.name;
+  return object.metadata.namespace
+    ? `${object.metadata.namespace}/${object.metadata.name}`
+    : object.metadata.name;
 }
 
 /** The reverse of objectKey. */
 export function splitKey(key: string): { namespace: string | undefined; name: string } {
   const slash = key.indexOf('/');
-  return slash < 0 ? { namespace: undefined, name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+  return slash < 0
+    ? { namespace: undefined, name: key }
+    : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
 /** `{group, version}` of an apiVersion; the core group is the empty string. */
 export function parseApiVersion(apiVersion: string): { group: string; version: string } {
   const slash = apiVersion.indexOf('/');
-  return slash < 0 ? { group: '', version: apiVersion } : { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
+  return slash < 0
+    ? { group: '', version: apiVersion }
+    : { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
 }
 
 /** The reverse of parseApiVersion. */

@@ -1,8 +1,28 @@
 import type { KubeObject } from './object.ts';
 import type {
-  CertificateSigningRequest, ClusterRole, ClusterRoleBinding, ConfigMap, ControllerRevision, CSIDriver, CSINode, DaemonSet,
-  Deployment, Endpoints, EndpointSlice, Event, Lease, Namespace, Node, Pod, PriorityClass, ReplicaSet, Role, RoleBinding,
-  Secret, Service, ServiceAccount,
+  CertificateSigningRequest,
+  ClusterRole,
+  ClusterRoleBinding,
+  ConfigMap,
+  ControllerRevision,
+  CSIDriver,
+  CSINode,
+  DaemonSet,
+  Deployment,
+  EndpointSlice,
+  Endpoints,
+  Event,
+  Lease,
+  Namespace,
+  Node,
+  Pod,
+  PriorityClass,
+  ReplicaSet,
+  Role,
+  RoleBinding,
+  Secret,
+  Service,
+  ServiceAccount,
 } from './types.generated.ts';
 
 /**
@@ -33,7 +53,12 @@ function core<T extends KubeObject>(kind: string, plural: string, namespaced = t
   return defineResource<T>({ group: '', version: 'v1', kind, plural, namespaced });
 }
 
-function grouped<T extends KubeObject>(group: string, kind: string, plural: string, namespaced = true): Resource<T> {
+function grouped<T extends KubeObject>(
+  group: string,
+  kind: string,
+  plural: string,
+  namespaced = true,
+): Resource<T> {
   return defineResource<T>({ group, version: 'v1', kind, plural, namespaced });
 }
 
@@ -49,17 +74,41 @@ export const serviceAccounts = core<ServiceAccount>('ServiceAccount', 'serviceac
 export const deployments = grouped<Deployment>('apps', 'Deployment', 'deployments');
 export const replicaSets = grouped<ReplicaSet>('apps', 'ReplicaSet', 'replicasets');
 export const daemonSets = grouped<DaemonSet>('apps', 'DaemonSet', 'daemonsets');
-export const controllerRevisions = grouped<ControllerRevision>('apps', 'ControllerRevision', 'controllerrevisions');
+export const controllerRevisions = grouped<ControllerRevision>(
+  'apps',
+  'ControllerRevision',
+  'controllerrevisions',
+);
 export const endpointSlices = grouped<EndpointSlice>('discovery.k8s.io', 'EndpointSlice', 'endpointslices');
 export const leases = grouped<Lease>('coordination.k8s.io', 'Lease', 'leases');
 export const csiNodes = grouped<CSINode>('storage.k8s.io', 'CSINode', 'csinodes', false);
 export const csiDrivers = grouped<CSIDriver>('storage.k8s.io', 'CSIDriver', 'csidrivers', false);
-export const priorityClasses = grouped<PriorityClass>('scheduling.k8s.io', 'PriorityClass', 'priorityclasses', false);
+export const priorityClasses = grouped<PriorityClass>(
+  'scheduling.k8s.io',
+  'PriorityClass',
+  'priorityclasses',
+  false,
+);
 export const roles = grouped<Role>('rbac.authorization.k8s.io', 'Role', 'roles');
 export const roleBindings = grouped<RoleBinding>('rbac.authorization.k8s.io', 'RoleBinding', 'rolebindings');
-export const clusterRoles = grouped<ClusterRole>('rbac.authorization.k8s.io', 'ClusterRole', 'clusterroles', false);
-export const clusterRoleBindings = grouped<ClusterRoleBinding>('rbac.authorization.k8s.io', 'ClusterRoleBinding', 'clusterrolebindings', false);
-export const certificateSigningRequests = grouped<CertificateSigningRequest>('certificates.k8s.io', 'CertificateSigningRequest', 'certificatesigningrequests', false);
+export const clusterRoles = grouped<ClusterRole>(
+  'rbac.authorization.k8s.io',
+  'ClusterRole',
+  'clusterroles',
+  false,
+);
+export const clusterRoleBindings = grouped<ClusterRoleBinding>(
+  'rbac.authorization.k8s.io',
+  'ClusterRoleBinding',
+  'clusterrolebindings',
+  false,
+);
+export const certificateSigningRequests = grouped<CertificateSigningRequest>(
+  'certificates.k8s.io',
+  'CertificateSigningRequest',
+  'certificatesigningrequests',
+  false,
+);
 
 /** apiextensions.k8s.io/v1 CustomResourceDefinition: not among the generated shapes. */
 export interface CustomResourceDefinition extends KubeObject {
@@ -79,7 +128,13 @@ export interface CustomResourceDefinition extends KubeObject {
     preserveUnknownFields?: boolean;
   };
   status?: {
-    conditions?: { type: string; status: string; reason?: string; message?: string; lastTransitionTime?: string }[];
+    conditions?: {
+      type: string;
+      status: string;
+      reason?: string;
+      message?: string;
+      lastTransitionTime?: string;
+    }[];
     acceptedNames?: CustomResourceDefinition['spec']['names'];
     storedVersions?: string[];
   };
@@ -95,7 +150,14 @@ export interface CustomResourceDefinitionVersion {
     status?: Record<string, never>;
     scale?: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath?: string };
   };
-  additionalPrinterColumns?: { name: string; type: string; jsonPath: string; format?: string; description?: string; priority?: number }[];
+  additionalPrinterColumns?: {
+    name: string;
+    type: string;
+    jsonPath: string;
+    format?: string;
+    description?: string;
+    priority?: number;
+  }[];
   selectableFields?: { jsonPath: string }[];
 }
 
@@ -124,4 +186,9 @@ export interface JsonSchema {
   'x-kubernetes-map-type'?: string;
 }
 
-export const customResourceDefinitions = grouped<CustomResourceDefinition>('apiextensions.k8s.io', 'CustomResourceDefinition', 'customresourcedefinitions', false);
+export const customResourceDefinitions = grouped<CustomResourceDefinition>(
+  'apiextensions.k8s.io',
+  'CustomResourceDefinition',
+  'customresourcedefinitions',
+  false,
+);

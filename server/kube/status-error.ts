@@ -41,7 +41,11 @@ export function failure(code: number, reason: string, message: string, details?:
 }
 
 function about(resource: Named, name: string): StatusDetails {
-  return { ...(name ? { name } : {}), ...(resource.group ? { group: resource.group } : {}), kind: resource.plural };
+  return {
+    ...(name ? { name } : {}),
+    ...(resource.group ? { group: resource.group } : {}),
+    kind: resource.plural,
+  };
 }
 
 export function notFound(resource: Named, name: string): StatusError {
@@ -49,7 +53,12 @@ export function notFound(resource: Named, name: string): StatusError {
 }
 
 export function alreadyExists(resource: Named, name: string): StatusError {
-  return failure(409, 'AlreadyExists', `${groupResource(resource)} "${name}" already exists`, about(resource, name));
+  return failure(
+    409,
+    'AlreadyExists',
+    `${groupResource(resource)} "${name}" already exists`,
+    about(resource, name),
+  );
 }
 
 export function conflict(resource: Named, name: string, why: string): StatusError {
@@ -62,7 +71,8 @@ export function conflict(resource: Named, name: string, why: string): StatusErro
 }
 
 /** The stale write: the text every controller author knows. */
-export const STALE_WRITE = 'the object has been modified; please apply your changes to the latest version and try again';
+export const STALE_WRITE =
+  'the object has been modified; please apply your changes to the latest version and try again';
 
 export function forbidden(resource: Named, name: string, why: string): StatusError {
   const message = name
@@ -80,7 +90,11 @@ export function unauthorized(): StatusError {
 }
 
 /** 422 with upstream's aggregate wording; `causes` as field.ErrorList renders them. */
-export function invalid(gk: { group: string; kind: string }, name: string, causes: readonly FieldError[]): StatusError {
+export function invalid(
+  gk: { group: string; kind: string },
+  name: string,
+  causes: readonly FieldError[],
+): StatusError {
   const listed = causes.map(renderFieldError);
   const unique = [...new Set(listed)];
   const text = unique.length === 1 ? (unique[0] ?? '') : `[${unique.join(', ')}]`;
@@ -107,10 +121,15 @@ export function gone(message: string): StatusError {
 }
 
 export function methodNotAllowed(resource: Named, action: string): StatusError {
-  return failure(405, 'MethodNotAllowed', `${action} is not supported on resources of kind "${groupResource(resource)}"`, {
-    ...(resource.group ? { group: resource.group } : {}),
-    kind: resource.plural,
-  });
+  return failure(
+    405,
+    'MethodNotAllowed',
+    `${action} is not supported on resources of kind "${groupResource(resource)}"`,
+    {
+      ...(resource.group ? { group: resource.group } : {}),
+      kind: resource.plural,
+    },
+  );
 }
 
 export function tooManyRequests(message: string, retryAfterSeconds: number): StatusError {
@@ -182,12 +201,19 @@ const TYPE_TEXT: Record<FieldError['type'], string> = {
 };
 
 const WITHOUT_VALUE = new Set<FieldError['type']>([
-  'FieldValueRequired', 'FieldValueForbidden', 'FieldValueTooLong', 'InternalError',
+  'FieldValueRequired',
+  'FieldValueForbidden',
+  'FieldValueTooLong',
+  'InternalError',
 ]);
 
 function showValue(value: unknown): string {
   if (value === undefined || value === null) return 'null';
-  return typeof value === 'string' ? JSON.stringify(value) : typeof value === 'object' ? JSON.stringify(value) : String(value as number);
+  return typeof value === 'string'
+    ? JSON.stringify(value)
+    : typeof value === 'object'
+      ? JSON.stringify(value)
+      : String(value);
 }
 
 function renderFieldErrorBody(error: FieldError): string {

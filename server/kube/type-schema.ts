@@ -7,13 +7,27 @@ export type TypeSchema = ScalarSchema | AnySchema | MapSchema | ListSchema | Str
 
 export interface ScalarSchema {
   readonly kind: 'scalar';
-  readonly scalar: 'string' | 'boolean' | 'byte' | 'bytes' | 'int32' | 'int64' | 'number' | 'Time' | 'MicroTime' | 'Duration' | 'Quantity' | 'IntOrString';
+  readonly scalar:
+    | 'string'
+    | 'boolean'
+    | 'byte'
+    | 'bytes'
+    | 'int32'
+    | 'int64'
+    | 'number'
+    | 'Time'
+    | 'MicroTime'
+    | 'Duration'
+    | 'Quantity'
+    | 'IntOrString';
   readonly enumValues?: readonly string[];
 }
 
-/** Anything at all (RawExtension, FieldsV1, preserve-unknown-fields without properties). Atomic for apply. */
+/** Anything at all: RawExtension, FieldsV1, preserve-unknown-fields without properties. */
 export interface AnySchema {
   readonly kind: 'any';
+  /** Of custom resources: apply owns maps in it member by member (lists whole). Otherwise the value is owned whole. */
+  readonly deduced?: boolean;
 }
 
 export interface MapSchema {

@@ -39,6 +39,8 @@ export interface Process {
   /** Reaches API servers named by a kubeconfig or, with `inCluster`, this pod's own. */
   readonly dialer: Dialer;
   readonly pod: { readonly namespace: string; readonly name: string; readonly uid: string; readonly nodeName: string };
+  /** It is process 1 of its container: where Linux ignores signals without a handler, a program that wants this registers an empty one. */
+  readonly init?: boolean;
 }
 
 export interface SpawnOptions {
@@ -97,7 +99,7 @@ export class FileError extends Error {
 export interface NetworkNamespace {
   readonly ips: readonly string[];
   /** Throws NetworkError EADDRINUSE. `port` 0 takes a free one. */
-  listen(port: number, onConnection: (connection: Connection) => void, options?: { ip?: string }): Listener;
+  listen(port: number, onConnection: (connection: Connection) => void, options?: ListenOptions): Listener;
   /** TCP. Goes through Services and NodePorts as on a node. Rejects with NetworkError. */
   connect(ip: string, port: number, options?: { signal?: AbortSignal }): Promise<Duplex>;
   /** Resolves a host name through the pod's resolv.conf (cluster DNS); rejects with NetworkError ENOTFOUND or EAI_AGAIN. */
@@ -109,6 +111,21 @@ export interface NetworkNamespace {
 }
 
 export type DatagramHandler = (message: Uint8Array, remote: { ip: string; port: number }) => Promise<Uint8Array | undefined>;
+
+export interface ListenOptions {
+  /** Only this address; default all. */
+  ip?: string;
+  /**
+   * Answers a kubelet's HTTP or HTTPS probe of this port without a connection: what the program would answer to a GET.
+   * Spares sockets and TLS where thousands of pods are probed; without it probes connect.
+   */
+  health?: (path: string) => ProbeAnswer | Promise<ProbeAnswer>;
+}
+
+export interface ProbeAnswer {
+  readonly status: number;
+  readonly body: string;
+}
 
 export interface Connection {
   readonly stream: Duplex;

@@ -6,7 +6,7 @@
  * - Writes are applied in the order they were asked for. A write's promise resolves only once the change is as durable
  *   as the implementation promises; nobody (reader, watcher) sees it earlier.
  * - A watcher sees every change of its prefix after its start revision, once, in revision order, or an end that says
- *   why not (`compacted`, `slow`).
+ *   why not.
  * - Values are bytes and are never copied into JavaScript objects by the store. They must not be modified.
  */
 export interface Store {
@@ -27,31 +27,44 @@ export interface Store {
   /**
    * Writes `key`. `encode` gets the revision this write takes and returns the bytes to keep; it is called once,
    * synchronously, just before the change is committed, and must not call the store. What it throws rejects the write.
-   * Rejects with RevisionMismatchError when `expected` does not hold.
+   * Rejects with RevisionMismatchError when `expected` does not hold, with OperationalError when the change could not
+   * be made durable: then it never was, and its revision goes to another write.
    */
   put(key: string, encode: (revision: number) => Uint8Array, expected?: Expected): Promise<Entry>;
 
   /**
    * Removes `key`; the event carries the bytes `encode` returns for the revision of the removal (the last state, as a
    * DELETED watch event shows it), or the previous bytes without it. Rejects with RevisionMismatchError when
-   * `expected` does not hold; resolves to undefined when the key is absent and nothing was expected.
+   * `expected` does not hold; resolves to undefined when the key is absent and nothing was expected, else to the entry
+   * as it went: `value` is the event's, `modRevision` the revision of the removal.
    */
-  delete(key: string, options?: { expected?: Expected; encode?: (revision: number) => Uint8Array }): Promise<Entry | undefined>;
+  delete(
+    key: string,
+    options?: { expected?: Expected; encode?: (revision: number) => Uint8Array },
+  ): Promise<Entry | undefined>;
 
   /**
    * Calls `onEvent` for each change of `prefix` after `fromRevision`; first synchronously for what already happened,
    * then as changes become visible. Throws CompactedError when `fromRevision` < compactedRevision.
    * The callback must be quick and must not throw; a reader that needs to wait keeps its own bounded queue.
    */
-  watch(prefix: string, fromRevision: number, onEvent: (event: StoreEvent) => void, onEnd?: (why: WatchEnd) => void): StoreWatch;
+  watch(
+    prefix: string,
+    fromRevision: number,
+    onEvent: (event: StoreEvent) => void,
+    onEnd?: (why: WatchEnd) => void,
+  ): StoreWatch;
 
-  /** Forgets history at or below `revision`. Current entries stay. */
+  /** Forgets history at or below `revision`. Current entries stay. Throws FutureRevisionError when not reached yet. */
   compact(revision: number): void;
 
-  /** Resolves when every write asked for so far is durable. */
+  /** Resolves when every write asked for so far is durable (or was rejected). */
   flush(): Promise<void>;
 
-  /** Flushes, ends all watches with `closed`; later writes reject with StoreClosedError. */
+  /**
+   * Flushes, ends all watches with `closed`; later writes reject with StoreClosedError, and once closed, reads and
+   * watches throw it.
+   */
   close(): Promise<void>;
 }
 
@@ -94,7 +107,8 @@ export interface StoreEvent {
   readonly previous: Entry | undefined;
 }
 
-export type WatchEnd = 'closed' | 'compacted';
+/** `failed`: the watcher's own callback threw. */
+export type WatchEnd = 'closed' | 'compacted' | 'failed';
 
 export interface StoreWatch {
   /** Stops calling back, at once. Idempotent. */
@@ -131,18 +145,24 @@ export class StoreClosedError extends Error {
   override readonly name = 'StoreClosedError';
 }
 
+/** A cluster's data cannot be removed while its store is open. */
+export class StoreOpenError extends Error {
+  override readonly name = 'StoreOpenError';
+}
+
 /**
  * Where the stores of many clusters live. Both implementations (memory, SQLite) pass the suite in `testing/`.
  */
 export interface StoreEngine {
   /**
    * The store of one cluster; created when absent. The same object while it is open.
-   * `cluster` is any non-empty string.
+   * `cluster` is any non-empty string. History is not kept while a store is closed: it opens with `compactedRevision`
+   * = `revision`. Rejects with StoreClosedError when the engine is closed (as the other calls do).
    */
   open(cluster: string): Promise<Store>;
-  /** Names with anything stored, open or not. */
+  /** Names of the clusters that were ever written to (and not destroyed), open or not, in order. */
   clusters(): Promise<string[]>;
-  /** Removes a cluster's data for good. Rejects while it is open. */
+  /** Removes a cluster's data for good. Rejects with StoreOpenError while it is open. */
   destroy(cluster: string): Promise<void>;
   /** Closes every open store and the engine. */
   close(): Promise<void>;

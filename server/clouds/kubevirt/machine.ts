@@ -49,4 +49,9 @@ export interface RunningMachine {
 export interface GuestAccess {
   /** The file's text; undefined when the file or the machine is not there. */
   readFile(namespace: string, machine: string, path: string): string | undefined;
+  /**
+   * Calls back after changes below `path` of a running guest. Left out where guests cannot tell (real SSH): whoever
+   * waits for a file then has to look again. A machine that is not running yet gives no calls.
+   */
+  watch?(namespace: string, machine: string, path: string, onChange: () => void): { stop(): void };
 }

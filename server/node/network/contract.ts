@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import type { NetworkNamespace } from '../contract.ts';
+import type { ListenOptions, NetworkNamespace } from '../contract.ts';
 
 /** The simulated network of one cluster: what has an address here can be reached from here, and nothing else exists. */
 export interface Network {
@@ -7,6 +7,8 @@ export interface Network {
   attach(options: AttachOptions): AttachedNamespace;
   /** Who holds an address, if anybody. */
   holder(ip: string): { kind: NamespaceKind; nodeName: string | undefined } | undefined;
+  /** The short cut for probes of whoever listens there (`ListenOptions.health`). */
+  health(ip: string, port: number): ListenOptions['health'] | undefined;
   /** Puts a router before delivery (Service addresses); the first that decides wins. */
   addRouter(router: Router): { stop(): void };
   /** Detaches everything. */

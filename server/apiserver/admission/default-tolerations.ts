@@ -1,0 +1,2 @@
+import type { AdmissionAttributes } from './chain.ts';
+export function admitDefaultTolerations(_attributes: AdmissionAttributes): void {}

@@ -1,0 +1,192 @@
+import {
+  applyJsonPatch,
+  applyMergePatch,
+  applyStrategicMergePatch,
+  badRequest,
+  conflict,
+  failure,
+  type FieldError,
+  formatTime,
+  groupResource,
+  invalid,
+  isNotFound,
+  type JsonPatchOperation,
+  serverSideApply,
+  unknownFields,
+  type UnstructuredObject,
+} from '#server/kube';
+import { cloneJson, isRecord } from '../json.ts';
+import { storeNew } from './create.ts';
+import { matchName, matchNamespace, shellOf } from './decode.ts';
+import { isStructSchema, managerOf, type ObjectAnswer, type Operation, type RegistryEnvironment } from './operation.ts';
+import { type WriteOptions, writeOptions } from './options.ts';
+import type { Part } from './parts.ts';
+import { changeObject } from './update.ts';
+
+export const JSON_PATCH = 'application/json-patch+json';
+export const MERGE_PATCH = 'application/merge-patch+json';
+export const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
+export const APPLY_PATCH = 'application/apply-patch+yaml';
+
+const MAX_JSON_PATCH_OPERATIONS = 10_000;
+
+/** The patch types a kind takes, as 415 lists them. */
+function patchTypes(op: Operation): string[] {
+  return op.kind.schemaType === undefined
+    ? [JSON_PATCH, MERGE_PATCH, APPLY_PATCH, 'application/apply-patch+cbor']
+    : [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH];
+}
+
+/** 415 for a patch type nobody takes. Models negotiation.NewUnsupportedMediaTypeError. */
+export function unsupportedPatch(op: Operation): Error {
+  return failure(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${patchTypes(op).join(', ')}`,
+  );
+}
+
+/** PATCH of an object or one of its parts. Models apiserver/pkg/endpoints/handlers/patch.go. */
+export async function patchObject(env: RegistryEnvironment, op: Operation, part: Part = 'main'): Promise<ObjectAnswer> {
+  const options = writeOptions(op, 'PatchOptions');
+  if (op.contentType === APPLY_PATCH) return applyObject(env, op, part, options);
+  const patch = patchFunction(env, op);
+  return changeObject(
+    env,
+    op,
+    {
+      part,
+      managed: false,
+      retry: !namesRevision(op.body),
+      unconditional: true,
+      next: (live) => decodePatched(env, op, options, patch(live)),
+    },
+    options,
+  );
+}
+
+/** The function from a document to the patched document that the body stands for. Throws 400 or 415. */
+export function patchFunction(env: RegistryEnvironment, op: Operation): (document: UnstructuredObject) => unknown {
+  const { body } = op;
+  switch (op.contentType) {
+    case JSON_PATCH: {
+      if (!Array.isArray(body)) {
+        throw badRequest(`error decoding patch: json: cannot unmarshal ${typeof body} into Go value of type jsonpatch.Patch`);
+      }
+      if (body.length > MAX_JSON_PATCH_OPERATIONS) {
+        throw failure(
+          413,
+          'RequestEntityTooLarge',
+          `Request entity too large: The allowed maximum operations in a JSON patch is ${MAX_JSON_PATCH_OPERATIONS}, got ${body.length}`,
+        );
+      }
+      return (document) => applyJsonPatch(cloneJson(document), body as JsonPatchOperation[]);
+    }
+    case MERGE_PATCH:
+      if (!isRecord(body)) throw badRequest('error decoding patch: json: cannot unmarshal into a map');
+      return (document) => applyMergePatch(cloneJson(document), body);
+    case STRATEGIC_PATCH: {
+      if (!isRecord(body)) throw badRequest('error decoding patch: json: cannot unmarshal into a map');
+      const schema = env.schemaOf(op.kind);
+      if (op.kind.schemaType === undefined || !isStructSchema(schema)) throw unsupportedPatch(op);
+      return (document) => applyStrategicMergePatch(cloneJson(document), body, schema);
+    }
+    default:
+      throw unsupportedPatch(op);
+  }
+}
+
+function namesRevision(body: unknown): boolean {
+  return isRecord(body) && isRecord(body['metadata']) && Boolean(body['metadata']['resourceVersion']);
+}
+
+function decodePatched(env: RegistryEnvironment, op: Operation, options: WriteOptions, patched: unknown): UnstructuredObject {
+  const object = shellOf(op.kind, patched);
+  if (options.fieldValidation !== 'Ignore') {
+    const errors = [...op.duplicates, ...unknownFields(object, env.schemaOf(op.kind))];
+    if (errors.length > 0 && options.fieldValidation === 'Strict') {
+      const cause: FieldError = {
+        type: 'FieldValueInvalid',
+        field: 'patch',
+        value: JSON.stringify(op.body),
+        detail: `strict decoding error: ${errors.join(', ')}`,
+      };
+      throw invalid({ group: '', kind: '' }, '', [cause]);
+    }
+    for (const error of errors) op.warn(error);
+  }
+  op.kind.strategy.defaults?.(object);
+  return object;
+}
+
+/** Server-side apply. Models handlers.applyPatcher and structured-merge-diff through `serverSideApply`. */
+async function applyObject(env: RegistryEnvironment, op: Operation, part: Part, options: WriteOptions): Promise<ObjectAnswer> {
+  const applied = appliedObject(op);
+  checkApplied(env, op, applied, options);
+  const merge = (live: UnstructuredObject | undefined): UnstructuredObject => {
+    const merged = serverSideApply({
+      live,
+      applied: cloneJson(applied),
+      manager: managerOf(op),
+      force: options.force ?? false,
+      time: formatTime(env.clock.now()),
+      ...(op.subresource ? { subresource: op.subresource } : {}),
+      schema: env.schemaOf(op.kind),
+    });
+    const object = shellOf(op.kind, merged);
+    op.kind.strategy.defaults?.(object);
+    return object;
+  };
+  try {
+    return await changeObject(
+      env,
+      op,
+      { part, managed: true, retry: !applied.metadata.resourceVersion, unconditional: true, next: merge },
+      options,
+    );
+  } catch (error) {
+    if (!isNotFound(error) || part !== 'main') throw error;
+    if (applied.metadata.uid) {
+      throw conflict(
+        op.kind,
+        op.name ?? '',
+        `uid mismatch: the provided object specified uid ${applied.metadata.uid}, and no existing object was found`,
+      );
+    }
+    const object = merge(undefined);
+    matchNamespace(op, object);
+    return storeNew(env, op, object, options, true);
+  }
+}
+
+/** The applied configuration, checked as applyPatcher checks it. */
+function appliedObject(op: Operation): UnstructuredObject {
+  const { body } = op;
+  if (!isRecord(body)) throw badRequest('error decoding YAML: the applied configuration must be an object');
+  if (!body['apiVersion'] || !body['kind']) {
+    throw badRequest(
+      `invalid object type: ${JSON.stringify(String(body['apiVersion'] ?? ''))}, Kind=${String(body['kind'] ?? '')}`,
+    );
+  }
+  const object = shellOf(op.kind, body);
+  if (object.metadata.managedFields && object.metadata.managedFields.length > 0) {
+    throw badRequest('metadata.managedFields must be nil');
+  }
+  delete object.metadata.managedFields;
+  matchNamespace(op, object);
+  matchName(op, object);
+  return object;
+}
+
+function checkApplied(env: RegistryEnvironment, op: Operation, applied: UnstructuredObject, options: WriteOptions): void {
+  if (options.fieldValidation === 'Ignore') return;
+  const errors = [...op.duplicates, ...unknownFields(applied, env.schemaOf(op.kind))];
+  if (errors.length === 0) return;
+  if (options.fieldValidation === 'Warn') {
+    for (const error of errors) op.warn(error);
+    return;
+  }
+  throw badRequest(
+    `failed to create typed patch object (${op.namespace ? `${op.namespace}/` : ''}${op.name}; ${groupResource({ group: op.kind.group, plural: op.kind.kind })}): strict decoding error: ${errors.join(', ')}`,
+  );
+}

@@ -1,0 +1,91 @@
+import type { Client } from '#server/client';
+import {
+  clusterRoleBindings,
+  clusterRoles,
+  configMaps,
+  daemonSets,
+  deployments,
+  isAlreadyExists,
+  isNotFound,
+  type KubeObject,
+  namespaces,
+  parseApiVersion,
+  priorityClasses,
+  type Resource,
+  roleBindings,
+  roles,
+  secrets,
+  serviceAccounts,
+  services,
+  csiDrivers,
+} from '#server/kube';
+
+/** The kinds a guest's tools write. A new one is one more entry. */
+const APPLICABLE: readonly Resource[] = [
+  namespaces,
+  serviceAccounts,
+  configMaps,
+  secrets,
+  services,
+  roles,
+  roleBindings,
+  clusterRoles,
+  clusterRoleBindings,
+  priorityClasses,
+  csiDrivers,
+  deployments,
+  daemonSets,
+];
+
+/** A manifest names a kind the guest's kubectl has no mapping for. */
+export class UnknownKindError extends Error {
+  override readonly name = 'UnknownKindError';
+}
+
+function resourceOf(object: KubeObject): Resource {
+  const { group } = parseApiVersion(object.apiVersion);
+  const resource = APPLICABLE.find((candidate) => candidate.kind === object.kind && candidate.group === group);
+  if (!resource) throw new UnknownKindError(`no matches for kind "${object.kind}" in version "${object.apiVersion}"`);
+  return resource;
+}
+
+/**
+ * Creates what is absent and, unless `onlyCreate`, merges into what is there: safe to repeat after a crash anywhere.
+ * `print` gets kubectl's word for each object.
+ */
+export async function applyObjects(
+  client: Client,
+  objects: readonly KubeObject[],
+  options: { fieldManager: string; onlyCreate?: boolean; print?: (text: string) => void },
+): Promise<void> {
+  const { fieldManager } = options;
+  await Promise.all(
+    objects.map(async (object) => {
+      const resource = resourceOf(object);
+      const { namespace, name } = object.metadata;
+      const ref = { ...(resource.namespaced ? { namespace: namespace ?? 'default' } : {}), name };
+      let word = 'created';
+      try {
+        await client.create(resource, { ...object, metadata: { ...object.metadata, ...ref } }, { fieldManager });
+      } catch (error) {
+        if (!isAlreadyExists(error)) throw error;
+        word = 'unchanged';
+        if (!options.onlyCreate) {
+          await client.patch(resource, ref, { type: 'merge', body: object }, { fieldManager });
+          word = 'configured';
+        }
+      }
+      options.print?.(`${resource.kind.toLowerCase()}${resource.group ? `.${resource.group}` : ''}/${name} ${word}\n`);
+    }),
+  );
+}
+
+/** GET that answers undefined for 404. */
+export async function find<T extends KubeObject>(client: Client, resource: Resource<T>, ref: { namespace?: string; name: string }): Promise<T | undefined> {
+  try {
+    return await client.get(resource, ref);
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

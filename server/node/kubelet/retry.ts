@@ -1,0 +1,39 @@
+import type { Clock } from '#server/base';
+import { ConnectionError } from '#server/client';
+import { StatusError } from '#server/kube';
+
+const MAX_DELAY = 7_000;
+
+/** Calls until it works, waiting 100 ms, 200 ms … 7 s in between; ends quietly when `signal` aborts. */
+export async function untilDone(
+  clock: Clock,
+  signal: AbortSignal,
+  attempt: () => Promise<void>,
+  onError: (error: unknown) => void,
+): Promise<boolean> {
+  for (let delay = 100; !signal.aborted; delay = Math.min(MAX_DELAY, delay * 2)) {
+    try {
+      await attempt();
+      return true;
+    } catch (error) {
+      if (signal.aborted) return false;
+      onError(error);
+    }
+    await rest(clock, delay, signal);
+  }
+  return false;
+}
+
+/** Waits; returns early, without an error, when `signal` aborts. */
+export async function rest(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
+  try {
+    await clock.sleep(milliseconds, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+/** An answer of the API server that will not change by asking again at once, or none at all: both are only logged. */
+export function isExpected(error: unknown): boolean {
+  return error instanceof ConnectionError || error instanceof StatusError;
+}
