@@ -3,16 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '#server/base';
 import { openSqlite } from '#server/db';
+import type { Row } from './row.ts';
 import { createMemoryEngine, createSqliteEngine, type Store } from '#server/store';
-
-/** One measured number. `floor`: what the bare work costs in the same run; `ratio`: value / floor. */
-export interface Row {
-  name: string;
-  value: number;
-  unit: string;
-  floor?: number;
-  ratio?: number;
-}
 
 /** The size of a typical object. */
 const VALUE = Buffer.alloc(2_000, 'x');

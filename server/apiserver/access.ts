@@ -28,18 +28,25 @@ export function impersonate(authorize: Authorize, real: UserInfo, wanted: Impers
   const { user, uid, groups, extra } = wanted;
   if (!user) {
     const names = [...groups, ...Object.keys(extra), ...(uid ? [uid] : [])];
-    throw failure(500, 'InternalError', `Internal error occurred: requested ${JSON.stringify(names)} without impersonating a user`, {
-      causes: [{ message: `requested ${JSON.stringify(names)} without impersonating a user` }],
-    });
+    throw failure(
+      500,
+      'InternalError',
+      `Internal error occurred: requested ${JSON.stringify(names)} without impersonating a user`,
+      {
+        causes: [{ message: `requested ${JSON.stringify(names)} without impersonating a user` }],
+      },
+    );
   }
   const may = (resource: NonNullable<AuthorizationAttributes['resource']>): void =>
     requireAccess(authorize, { user: real, verb: 'impersonate', resource });
   const account = SERVICE_ACCOUNT.exec(user);
-  if (account) may({ group: '', plural: 'serviceaccounts', namespace: account[1] ?? '', name: account[2] ?? '' });
+  if (account)
+    may({ group: '', plural: 'serviceaccounts', namespace: account[1] ?? '', name: account[2] ?? '' });
   else may({ group: '', plural: 'users', name: user });
   for (const group of groups) may({ group: '', plural: 'groups', name: group });
   for (const key of Object.keys(extra)) {
-    for (const value of extra[key] ?? []) may({ group: 'authentication.k8s.io', plural: 'userextras', subresource: key, name: value });
+    for (const value of extra[key] ?? [])
+      may({ group: 'authentication.k8s.io', plural: 'userextras', subresource: key, name: value });
   }
   if (uid) may({ group: 'authentication.k8s.io', plural: 'uids', name: uid });
   return {
@@ -52,9 +59,11 @@ export function impersonate(authorize: Authorize, real: UserInfo, wanted: Impers
 
 function impersonatedGroups(user: string, asked: readonly string[], namespace: string | undefined): string[] {
   const groups = [...asked];
-  if (namespace !== undefined && groups.length === 0) groups.push('system:serviceaccounts', `system:serviceaccounts:${namespace}`);
+  if (namespace !== undefined && groups.length === 0)
+    groups.push('system:serviceaccounts', `system:serviceaccounts:${namespace}`);
   if (user === 'system:anonymous') {
     if (!groups.includes('system:unauthenticated')) groups.push('system:unauthenticated');
-  } else if (!groups.includes('system:authenticated') && !groups.includes('system:unauthenticated')) groups.push('system:authenticated');
+  } else if (!groups.includes('system:authenticated') && !groups.includes('system:unauthenticated'))
+    groups.push('system:authenticated');
   return groups;
 }

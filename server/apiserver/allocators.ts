@@ -106,7 +106,8 @@ function createNodePortAllocator(range: string, ids: Ids): Allocator<number> {
   const match = /^(\d+)-(\d+)$/.exec(range);
   const first = Number(match?.[1]);
   const last = Number(match?.[2]);
-  if (!match || first < 1 || last > 65535 || last < first) throw new InternalError(`not a range of ports: ${range}`);
+  if (!match || first < 1 || last > 65535 || last < first)
+    throw new InternalError(`not a range of ports: ${range}`);
   const size = last - first + 1;
   const staticBand = size <= 16 ? 0 : clamp(Math.floor(size / 32), 16, 128);
   const slots = createSlotAllocator(size, Math.min(staticBand, size), ids);

@@ -17,7 +17,11 @@ export function createBackend(options: BackendOptions): ApiBackend {
   const operation = (request: ApiRequest): Operation => {
     const { group, version, plural } = request.resource;
     const kind = kinds.find(group, version, plural);
-    if (!kind) throw failure(404, 'NotFound', 'the server could not find the requested resource', { ...(group ? { group } : {}), kind: plural });
+    if (!kind)
+      throw failure(404, 'NotFound', 'the server could not find the requested resource', {
+        ...(group ? { group } : {}),
+        kind: plural,
+      });
     return {
       user: request.user,
       userAgent: request.userAgent,
@@ -26,7 +30,10 @@ export function createBackend(options: BackendOptions): ApiBackend {
       namespace: kind.namespaced ? request.namespace : undefined,
       name: request.name,
       subresource: request.subresource,
-      query: request.verb === 'watch' || request.query['fieldValidation'] ? request.query : { fieldValidation: 'Ignore', ...request.query },
+      query:
+        request.verb === 'watch' || request.query['fieldValidation']
+          ? request.query
+          : { fieldValidation: 'Ignore', ...request.query },
       body: request.body,
       duplicates: [],
       contentType: request.contentType,
@@ -43,7 +50,8 @@ export function createBackend(options: BackendOptions): ApiBackend {
     watch(request, onEvent, onEnd) {
       const op = operation(request);
       return chain.watch(op, {
-        item: (item) => onEvent(item.once('event', () => Object.freeze({ type: item.type, object: item.object() }))),
+        item: (item) =>
+          onEvent(item.once('event', () => Object.freeze({ type: item.type, object: item.object() }))),
         bookmark: (object) => onEvent(Object.freeze({ type: 'BOOKMARK', object }) satisfies WatchEvent),
         end: (error?: StatusError) => onEnd(error),
       });

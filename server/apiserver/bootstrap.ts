@@ -1,12 +1,18 @@
 import { InternalError } from '#server/base';
-import { formatTime, type KubeObject, parseApiVersion, recordUpdate, type UnstructuredObject } from '#server/kube';
+import {
+  formatTime,
+  type KubeObject,
+  parseApiVersion,
+  recordUpdate,
+  type UnstructuredObject,
+} from '#server/kube';
 import { RevisionMismatchError } from '#server/store';
 import { bootstrapRbac } from './authz/bootstrap-policy.ts';
 import { cloneJson, freezeJson } from './json.ts';
 import type { KindDefinition, RequestContext } from './kind.ts';
 import type { KindTable } from './kind-table.ts';
-import type { RegistryEnvironment } from './registry/operation.ts';
 import { countsGeneration } from './registry/metadata.ts';
+import type { RegistryEnvironment } from './registry/operation.ts';
 import { objectStorageKey } from './storage.ts';
 
 const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
@@ -32,14 +38,17 @@ export async function bootstrapCluster(options: BootstrapOptions): Promise<void>
   const { env } = options;
   const writes: Promise<void>[] = [];
   const missing = (object: KubeObject): boolean => !env.storage.get(keyOf(env.kinds, object));
-  for (const template of constantObjects(env)) {
+  for (const template of await constantTemplates(env)) {
     if (missing(template.object)) writes.push(insert(env, template));
   }
-  for (const object of clusterObjects(options)) if (missing(object)) writes.push(insert(env, templateOf(env, object)));
-  const service = kubernetesService(options.serviceCidr);
-  if (missing(service)) writes.push(insert(env, templateOf(env, service)));
+  const own = [authenticationConfig(options.clientCaPem), kubernetesService(options.serviceCidr)];
+  for (const object of own) if (missing(object)) writes.push(insertObject(env, object));
   for (const object of endpointObjects(options.advertise)) writes.push(applyEndpoints(env, object));
   await Promise.all(writes);
+}
+
+async function insertObject(env: RegistryEnvironment, object: KubeObject): Promise<void> {
+  await insert(env, await templateOf(env, object));
 }
 
 interface Template {
@@ -47,27 +56,39 @@ interface Template {
   key: string;
   /** Frozen: complete but for what differs per cluster (uid, times, resourceVersion). */
   object: UnstructuredObject;
+  /** Its JSON, cut where those belong. */
+  pieces: readonly (string | Hole)[];
 }
 
-/** Made once per process, per table of kinds: the same bytes for all clusters. */
-let constants: readonly Template[] | undefined;
+type Hole = { hole: 'uid' | 'time' | 'revision' };
 
-function constantObjects(env: RegistryEnvironment): readonly Template[] {
-  constants ??= [
-    ...SYSTEM_NAMESPACES.map(namespaceObject),
-    priorityClass('system-node-critical', 2_000_001_000, 'Used for system critical pods that must not be moved from their current node.'),
-    priorityClass('system-cluster-critical', 2_000_000_000, 'Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.'),
-    ...bootstrapRbac(),
-  ]
-    .filter((object) => kindOf(env.kinds, object) !== undefined)
-    .map((object) => templateOf(env, object));
+/** Made once per process: the same objects for all clusters. */
+let constants: Promise<readonly Template[]> | undefined;
+
+function constantTemplates(env: RegistryEnvironment): Promise<readonly Template[]> {
+  constants ??= Promise.all(
+    [
+      ...SYSTEM_NAMESPACES.map(namespaceObject),
+      priorityClass(
+        'system-node-critical',
+        2_000_001_000,
+        'Used for system critical pods that must not be moved from their current node.',
+      ),
+      priorityClass(
+        'system-cluster-critical',
+        2_000_000_000,
+        'Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.',
+      ),
+      ...bootstrapRbac(),
+    ].map((object) => templateOf(env, object)),
+  );
   return constants;
 }
 
 const TEMPLATE_TIME = '2000-01-01T00:00:00Z';
 
 /** Defaults, the kind's own preparation and managed fields, done once. */
-function templateOf(env: RegistryEnvironment, source: KubeObject): Template {
+async function templateOf(env: RegistryEnvironment, source: KubeObject): Promise<Template> {
   const kind = kindOf(env.kinds, source);
   if (!kind) throw new InternalError(`no kind for ${source.apiVersion} ${source.kind}`);
   const object = cloneJson(source) as UnstructuredObject;
@@ -87,41 +108,85 @@ function templateOf(env: RegistryEnvironment, source: KubeObject): Template {
     namespace: object.metadata.namespace,
     server: env.facilities,
   };
-  // Nothing the constants hold waits for anything: the kinds with asynchronous preparation are not among them.
-  void kind.strategy.prepareForCreate?.(object, context);
+  await kind.strategy.prepareForCreate?.(object, context);
   if (countsGeneration(kind)) object.metadata.generation = 1;
-  return { kind, key: keyOf(env.kinds, object), object: freezeJson(object) };
+  freezeJson(object);
+  return { kind, key: keyOf(env.kinds, object), object, pieces: cut(object) };
 }
 
 async function insert(env: RegistryEnvironment, template: Template): Promise<void> {
-  const now = formatTime(env.clock.now());
+  const time = formatTime(env.clock.now());
+  const uid = env.ids.uid();
   const { metadata } = template.object;
-  const object: UnstructuredObject = {
-    ...template.object,
-    metadata: {
-      ...metadata,
-      uid: env.ids.uid(),
-      creationTimestamp: now,
-      managedFields: (metadata.managedFields ?? []).map((entry) => ({ ...entry, time: now })),
-    },
-  };
   try {
-    await env.storage.put(template.key, object, 'absent');
+    await env.storage.putMade(
+      template.key,
+      (number) => {
+        const revision = String(number);
+        const values = { uid, time, revision };
+        let text = '';
+        for (const piece of template.pieces) text += typeof piece === 'string' ? piece : values[piece.hole];
+        const managedFields = (metadata.managedFields ?? []).map((entry) =>
+          Object.freeze({ ...entry, time }),
+        );
+        const filled = {
+          ...metadata,
+          uid,
+          creationTimestamp: time,
+          resourceVersion: revision,
+          managedFields,
+        };
+        // What the template holds frozen is shared by all clusters of the process.
+        return { bytes: Buffer.from(text), object: { ...template.object, metadata: filled } };
+      },
+      'absent',
+    );
   } catch (error) {
     if (!(error instanceof RevisionMismatchError)) throw error;
   }
 }
 
+const MARKS: Readonly<Record<string, Hole>> = {
+  '\u0001uid\u0001': { hole: 'uid' },
+  '\u0001time\u0001': { hole: 'time' },
+  '\u0001revision\u0001': { hole: 'revision' },
+};
+
+/** The JSON of an object, cut at the values that are filled in later. */
+function cut(object: UnstructuredObject): (string | Hole)[] {
+  const mark = (hole: Hole['hole']): string => `\u0001${hole}\u0001`;
+  const { metadata } = object;
+  const { apiVersion, kind, metadata: _metadata, ...content } = object;
+  const marked = {
+    apiVersion,
+    kind,
+    metadata: {
+      ...metadata,
+      uid: mark('uid'),
+      creationTimestamp: mark('time'),
+      resourceVersion: mark('revision'),
+      managedFields: (metadata.managedFields ?? []).map((entry) => ({ ...entry, time: mark('time') })),
+    },
+    ...content,
+  };
+  return JSON.stringify(marked)
+    .split(/(\\u0001[a-z]+\\u0001)/)
+    .map((piece) => MARKS[piece.replaceAll('\\u0001', '\u0001')] ?? piece);
+}
+
 /** Endpoints say where the server is now: written again when that changed. */
 async function applyEndpoints(env: RegistryEnvironment, object: KubeObject): Promise<void> {
-  const template = templateOf(env, object);
+  const template = await templateOf(env, object);
   const entry = env.storage.get(template.key);
   if (!entry) return insert(env, template);
   const live = env.storage.decode(entry);
   const { metadata: _metadata, ...content } = template.object;
   const { metadata: _liveMetadata, ...liveContent } = live;
   if (JSON.stringify(content) === JSON.stringify(liveContent)) return;
-  const next: UnstructuredObject = { ...cloneJson(content), metadata: cloneJson(live.metadata) } as UnstructuredObject;
+  const next: UnstructuredObject = {
+    ...cloneJson(content),
+    metadata: cloneJson(live.metadata),
+  } as UnstructuredObject;
   await env.storage.put(template.key, next, entry.modRevision);
 }
 
@@ -146,7 +211,11 @@ function namespaceObject(name: string): KubeObject & Record<string, unknown> {
   };
 }
 
-function priorityClass(name: string, value: number, description: string): KubeObject & Record<string, unknown> {
+function priorityClass(
+  name: string,
+  value: number,
+  description: string,
+): KubeObject & Record<string, unknown> {
   return {
     apiVersion: 'scheduling.k8s.io/v1',
     kind: 'PriorityClass',
@@ -157,15 +226,13 @@ function priorityClass(name: string, value: number, description: string): KubeOb
   };
 }
 
-/** What depends on the cluster's own settings. */
-function clusterObjects(options: BootstrapOptions): KubeObject[] {
-  const authentication: KubeObject & Record<string, unknown> = {
+function authenticationConfig(clientCaPem: readonly string[]): KubeObject & Record<string, unknown> {
+  return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: 'extension-apiserver-authentication', namespace: 'kube-system' },
-    data: { 'client-ca-file': options.clientCaPem.join('') },
+    data: { 'client-ca-file': clientCaPem.join('') },
   };
-  return [authentication];
 }
 
 /** The first address of the range. Models ServiceIPRange of pkg/controlplane. */
@@ -182,7 +249,11 @@ function kubernetesService(serviceCidr: string): KubeObject & Record<string, unk
   return {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: { name: 'kubernetes', namespace: 'default', labels: { component: 'apiserver', provider: 'kubernetes' } },
+    metadata: {
+      name: 'kubernetes',
+      namespace: 'default',
+      labels: { component: 'apiserver', provider: 'kubernetes' },
+    },
     spec: {
       type: 'ClusterIP',
       clusterIP: address,
@@ -203,13 +274,21 @@ function endpointObjects(advertise: { ip: string; port: number } | undefined): K
   const endpoints: KubeObject & Record<string, unknown> = {
     apiVersion: 'v1',
     kind: 'Endpoints',
-    metadata: { name: 'kubernetes', namespace: 'default', labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' } },
+    metadata: {
+      name: 'kubernetes',
+      namespace: 'default',
+      labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' },
+    },
     subsets: [{ addresses: [{ ip }], ports: [{ name: 'https', port, protocol: 'TCP' }] }],
   };
   const slice: KubeObject & Record<string, unknown> = {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
-    metadata: { name: 'kubernetes', namespace: 'default', labels: { 'kubernetes.io/service-name': 'kubernetes' } },
+    metadata: {
+      name: 'kubernetes',
+      namespace: 'default',
+      labels: { 'kubernetes.io/service-name': 'kubernetes' },
+    },
     addressType: 'IPv4',
     endpoints: [{ addresses: [ip], conditions: { ready: true } }],
     ports: [{ name: 'https', port, protocol: 'TCP' }],

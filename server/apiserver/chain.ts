@@ -12,7 +12,8 @@ import { StoreClosedError } from '#server/store';
 import type { Authorize } from './access.ts';
 import type { AuditLog, AuditRecord } from './audit.ts';
 import { authorizationFailure } from './authz/authorizer.ts';
-import type { KindDefinition } from './kind.ts';
+import { selectorAttributes } from './authz/request-selectors.ts';
+import type { AuthorizationAttributes, KindDefinition } from './kind.ts';
 import { deleteCollection } from './registry/delete.ts';
 import type { ObjectAnswer, Operation, RegistryEnvironment } from './registry/operation.ts';
 import { asServed, type ListAnswer, listObjects } from './registry/read.ts';
@@ -28,7 +29,12 @@ export interface Chain {
   /** Throws StatusError. */
   watch(op: Operation, reader: WatchReader): RunningWatch;
   /** Throws 403. */
-  authorize(op: Pick<Operation, 'user' | 'verb' | 'kind' | 'namespace' | 'name' | 'subresource'>): void;
+  authorize(
+    op: Pick<Operation, 'user' | 'verb' | 'kind' | 'namespace' | 'name' | 'subresource'> &
+      Partial<Pick<Operation, 'query'>>,
+  ): void;
+  /** Notes in the audit log a request that does not pass `run` or `watch` (a log, a stream). `start`: clock milliseconds. */
+  note(op: Operation, start: number, code: number): void;
   readonly env: RegistryEnvironment;
   readonly audit: AuditLog;
   readonly authorizer: Authorize;
@@ -42,7 +48,16 @@ export interface ChainOptions {
   clock: Clock;
 }
 
-const DEFAULT_VERBS: readonly string[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+const DEFAULT_VERBS: readonly string[] = [
+  'create',
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'update',
+  'watch',
+];
 
 export function verbsOf(kind: KindDefinition): readonly string[] {
   return kind.verbs ?? (kind.virtual ? ['create'] : DEFAULT_VERBS);
@@ -55,20 +70,24 @@ export function createChain(options: ChainOptions): Chain {
   };
   const authorize: Chain['authorize'] = (op) => {
     const { kind } = op;
-    const attributes = {
+    const selected = selectorAttributes(op.verb, op.query?.fieldSelector);
+    const name = op.name ?? selected.name;
+    // A namespace is in itself, as upstream's request info has it.
+    const namespace =
+      kind.group === '' && kind.plural === 'namespaces' && op.name !== undefined ? op.name : op.namespace;
+    const attributes: AuthorizationAttributes = {
       user: op.user,
       verb: op.verb,
       resource: {
         group: kind.group,
         version: kind.version,
         plural: kind.plural,
-        ...(op.subresource !== undefined ? { subresource: op.subresource } : {}),
-        ...(op.namespace !== undefined ? { namespace: op.namespace } : {}),
-        ...(op.name !== undefined ? { name: op.name } : {}),
+        subresource: op.subresource,
+        namespace,
+        name,
       },
+      ...(selected.fieldRequirements ? { fieldRequirements: selected.fieldRequirements } : {}),
     };
-    // A namespace is in itself, as upstream's request info has it.
-    if (kind.group === '' && kind.plural === 'namespaces' && op.name !== undefined) attributes.resource.namespace = op.name;
     const decision = authorizer(attributes);
     if (!decision.allowed) throw authorizationFailure(attributes, decision.reason);
   };
@@ -77,6 +96,7 @@ export function createChain(options: ChainOptions): Chain {
     audit,
     authorizer,
     authorize,
+    note: finish,
     async run(op) {
       const start = clock.now();
       try {
@@ -136,7 +156,8 @@ async function runAuthorized(env: RegistryEnvironment, op: Operation): Promise<A
 
 function checkVerb(op: Operation): void {
   if (op.subresource !== undefined) {
-    if (!offersSubresource(op.kind, op.subresource)) throw failure(404, 'NotFound', 'the server could not find the requested resource', {});
+    if (!offersSubresource(op.kind, op.subresource))
+      throw failure(404, 'NotFound', 'the server could not find the requested resource', {});
     return;
   }
   if (!verbsOf(op.kind).includes(op.verb)) throw methodNotAllowed(op.kind, op.verb);
@@ -149,11 +170,19 @@ export function offersSubresource(kind: KindDefinition, subresource: string): bo
 }
 
 /** Anything that was thrown, as what the client is told; what is not a refusal is our own bug, and logged. */
-export function asStatusError(env: Pick<RegistryEnvironment, 'log'>, op: object, error: unknown): StatusError {
+export function asStatusError(
+  env: Pick<RegistryEnvironment, 'log'>,
+  op: object,
+  error: unknown,
+): StatusError {
   if (error instanceof StatusError) return error;
-  if (error instanceof StoreClosedError) return failure(503, 'ServiceUnavailable', 'the server is shutting down');
+  if (error instanceof StoreClosedError)
+    return failure(503, 'ServiceUnavailable', 'the server is shutting down');
   const { verb, namespace, name, kind } = op as Partial<Operation>;
-  env.log.error({ err: error, verb, resource: kind?.plural, namespace, name }, 'a request failed on a fault of the server');
+  env.log.error(
+    { err: error, verb, resource: kind?.plural, namespace, name },
+    'a request failed on a fault of the server',
+  );
   return internalError(error instanceof Error ? error.message : String(error));
 }
 
@@ -174,16 +203,26 @@ function recordOf(op: Operation, time: number, latency: number, code: number): A
 }
 
 /** A list as an object: frozen, its items shared. */
-export function listObject(env: RegistryEnvironment, op: Pick<Operation, 'kind'>, list: ListAnswer): KubeList<UnstructuredObject> {
+export function listObject(
+  env: RegistryEnvironment,
+  op: Pick<Operation, 'kind'>,
+  list: ListAnswer,
+): KubeList<UnstructuredObject> {
   return Object.freeze({
     kind: op.kind.listKind,
     apiVersion: formatApiVersion(op.kind.group, op.kind.version),
     metadata: Object.freeze(listMeta(list)),
-    items: Object.freeze(list.entries.map((entry) => asServed(env, op, env.storage.decode(entry)))) as UnstructuredObject[],
+    items: Object.freeze(
+      list.entries.map((entry) => asServed(env, op, env.storage.decode(entry))),
+    ) as UnstructuredObject[],
   });
 }
 
-export function listMeta(list: ListAnswer): { resourceVersion: string; continue?: string; remainingItemCount?: number } {
+export function listMeta(list: ListAnswer): {
+  resourceVersion: string;
+  continue?: string;
+  remainingItemCount?: number;
+} {
   return {
     resourceVersion: String(list.revision),
     ...(list.continueToken ? { continue: list.continueToken } : {}),

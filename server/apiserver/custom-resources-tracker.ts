@@ -1,5 +1,10 @@
 import { errorMessage, type Logger } from '#server/base';
-import { type CustomResourceDefinition, isNotFound, type UnstructuredObject, type UserInfo } from '#server/kube';
+import {
+  type CustomResourceDefinition,
+  isNotFound,
+  type UnstructuredObject,
+  type UserInfo,
+} from '#server/kube';
 import { RevisionMismatchError, type StoreWatch } from '#server/store';
 import { CLEANUP_FINALIZER, isEstablished } from './custom-resources/crd-kind.ts';
 import { kindsOfCustomResource } from './custom-resources/kinds-of-custom-resource.ts';
@@ -19,7 +24,12 @@ const SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 
  * Keeps the table of kinds in step with the stored CustomResourceDefinitions, and empties the definitions that are being
  * deleted. Models apiextensions-apiserver's crdHandler and its finalizer controller. Stops with `stop`.
  */
-export function trackCustomResources(env: RegistryEnvironment, kinds: KindTable, hub: WatchHub, log: Logger): StoreWatch {
+export function trackCustomResources(
+  env: RegistryEnvironment,
+  kinds: KindTable,
+  hub: WatchHub,
+  log: Logger,
+): StoreWatch {
   const cleaning = new Map<string, StoreWatch | undefined>();
   const show = (crd: UnstructuredObject): void => {
     const definition = as<CustomResourceDefinition>(crd);
@@ -40,9 +50,14 @@ export function trackCustomResources(env: RegistryEnvironment, kinds: KindTable,
         if (env.storage.store.count(prefix) > 0) return;
         cleaning.get(name)?.stop();
         cleaning.delete(name);
-        release(env, name).catch((error: unknown) => log.error({ error: errorMessage(error), name }, 'definition not released'));
+        release(env, name).catch((error: unknown) =>
+          log.error({ error: errorMessage(error), name }, 'definition not released'),
+        );
       };
-      cleaning.set(name, hub.follow(resource, prefix, env.storage.store.revision, done, () => cleaning.delete(name)));
+      cleaning.set(
+        name,
+        hub.follow(resource, prefix, env.storage.store.revision, done, () => cleaning.delete(name)),
+      );
       done();
     } catch (error) {
       cleaning.delete(name);
@@ -102,7 +117,9 @@ async function release(env: RegistryEnvironment, name: string): Promise<void> {
     const entry = env.storage.get(key);
     if (!entry) return;
     const next = cloneJson(env.storage.decode(entry));
-    next.metadata.finalizers = (next.metadata.finalizers ?? []).filter((finalizer) => finalizer !== CLEANUP_FINALIZER);
+    next.metadata.finalizers = (next.metadata.finalizers ?? []).filter(
+      (finalizer) => finalizer !== CLEANUP_FINALIZER,
+    );
     try {
       if (next.metadata.finalizers.length === 0) await env.storage.remove(key, next, entry.modRevision);
       else await env.storage.put(key, next, entry.modRevision);

@@ -6,8 +6,16 @@
 // not; every refusal is a Status in upstream's words; nothing a client sends ends the process.
 // Leaves out: aggregation, webhooks, SPDY, the proxy subresources, protobuf answers.
 // Models k8s.io/apiserver, kubernetes/pkg/controlplane and kubernetes/pkg/registry.
-export { type ApiServer, type ApiServerOptions, createApiServer } from './server.ts';
-export type { HttpContext } from './http-context.ts';
+
 export type { AuditRecord } from './audit.ts';
 export type { Credentials } from './authn/authenticator.ts';
-export type { ExitStatus, KubeletApi, KubeletDirectory, LogOptions, PodRef, StreamIo } from './kubelet-api.ts';
+export type { HttpContext } from './http-context.ts';
+export type {
+  ExitStatus,
+  KubeletApi,
+  KubeletDirectory,
+  LogOptions,
+  PodRef,
+  StreamIo,
+} from './kubelet-api.ts';
+export { type ApiServer, type ApiServerOptions, createApiServer } from './server.ts';

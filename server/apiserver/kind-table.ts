@@ -71,9 +71,20 @@ function rankOf(version: string): [number, number, number] {
   return [match[2] === 'alpha' ? 0 : match[2] === 'beta' ? 1 : 2, Number(match[1]), Number(match[3] ?? 0)];
 }
 
+/** The index of built-in kinds is the same for all clusters of the process. */
+const shared = new WeakMap<readonly KindDefinition[], Index>();
+
+function sharedIndexOf(builtin: readonly KindDefinition[]): Index {
+  const known = shared.get(builtin);
+  if (known) return known;
+  const index = indexOf(builtin);
+  shared.set(builtin, index);
+  return index;
+}
+
 export function createKindTable(builtin: readonly KindDefinition[]): KindTable {
   const sources = new Map<string, readonly KindDefinition[]>();
-  let index = indexOf(builtin);
+  let index = sharedIndexOf(builtin);
   let generation = 1;
   return {
     find: (group, version, plural) => index.byPath.get(`${group}/${version}/${plural}`),
@@ -86,7 +97,8 @@ export function createKindTable(builtin: readonly KindDefinition[]): KindTable {
       if (kinds.length === 0 && !sources.has(source)) return;
       if (kinds.length === 0) sources.delete(source);
       else sources.set(source, kinds);
-      index = indexOf([...builtin, ...[...sources.values()].flat()]);
+      index =
+        sources.size === 0 ? sharedIndexOf(builtin) : indexOf([...builtin, ...[...sources.values()].flat()]);
       generation++;
     },
     get generation() {

@@ -1,4 +1,11 @@
-import type { FieldError, KubeObject, NonResourceRule, ResourceRule, UnstructuredObject, UserInfo } from '#server/kube';
+import type {
+  FieldError,
+  KubeObject,
+  NonResourceRule,
+  ResourceRule,
+  UnstructuredObject,
+  UserInfo,
+} from '#server/kube';
 import type { JsonSchema } from './custom-resources/json-schema.ts';
 
 /**
@@ -19,6 +26,8 @@ export interface KindDefinition {
   readonly schemaType: string | undefined;
   /** The structural schema of a custom resource (and of the kind CustomResourceDefinition itself). */
   readonly customSchema?: JsonSchema;
+  /** What every request for the kind is warned of (a `Warning:` header): deprecated API versions. */
+  readonly deprecation?: string;
   /** Verbs offered, as discovery lists them. Default: all eight. */
   readonly verbs?: readonly string[];
   /** Status is a subresource: writes to the main resource ignore it, writes to `/status` ignore the rest. */
@@ -57,7 +66,11 @@ export interface Strategy {
   defaults?(object: UnstructuredObject): void;
   /** Clears what a creator may not set (status …). Metadata is handled by the machinery. */
   prepareForCreate?(object: UnstructuredObject, context: RequestContext): void | Promise<void>;
-  prepareForUpdate?(object: UnstructuredObject, old: UnstructuredObject, context: RequestContext): void | Promise<void>;
+  prepareForUpdate?(
+    object: UnstructuredObject,
+    old: UnstructuredObject,
+    context: RequestContext,
+  ): void | Promise<void>;
   validate?(object: UnstructuredObject): FieldError[];
   validateUpdate?(object: UnstructuredObject, old: UnstructuredObject): FieldError[];
   validateStatusUpdate?(object: UnstructuredObject, old: UnstructuredObject): FieldError[];
@@ -97,7 +110,11 @@ export interface ServerFacilities {
   uid(): string;
   suffix(length: number): string;
   /** Reads one stored object, or undefined. */
-  read(resource: { group: string; plural: string }, namespace: string | undefined, name: string): UnstructuredObject | undefined;
+  read(
+    resource: { group: string; plural: string },
+    namespace: string | undefined,
+    name: string,
+  ): UnstructuredObject | undefined;
   list(resource: { group: string; plural: string }, namespace?: string): UnstructuredObject[];
   allocators: Allocators;
   /** May `user` do this? Models authorizer.Authorize: `reason` words RBAC's answer. */
@@ -135,7 +152,14 @@ export interface AuthorizationAttributes {
   user: UserInfo;
   verb: string;
   /** Set for resource requests. */
-  resource?: { group: string; version?: string; plural: string; subresource?: string; namespace?: string; name?: string };
+  resource?: {
+    group: string;
+    version?: string | undefined;
+    plural: string;
+    subresource?: string | undefined;
+    namespace?: string | undefined;
+    name?: string | undefined;
+  };
   /**
    * Of list, watch and deletecollection: the field selector's requirements (an empty array: there is no selector). The
    * Node authorizer lets a kubelet list the pods of its own node only. Undefined: not known, not looked at.

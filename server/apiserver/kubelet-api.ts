@@ -15,7 +15,12 @@ export interface PodRef {
 /** All reject with StatusError worded as the kubelet words it (container not found, not running …). */
 export interface KubeletApi {
   /** The log as bytes. With `follow` it ends when the container ends or `signal` aborts. */
-  logs(pod: PodRef, container: string, options: LogOptions, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+  logs(
+    pod: PodRef,
+    container: string,
+    options: LogOptions,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>>;
   /** Runs a command in a running container; resolves with its end. */
   exec(pod: PodRef, container: string, command: readonly string[], io: StreamIo): Promise<ExitStatus>;
   /** Attaches to the container's main process; resolves when it ends or `signal` aborts. */

@@ -2,12 +2,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock, Ids, Logger } from '#server/base';
 import type { ApiBackend } from '#server/client';
-import { builtinSchema, customSchema, type TypeSchema, type UnstructuredObject, type UserInfo } from '#server/kube';
+import {
+  builtinSchema,
+  customSchema,
+  type TypeSchema,
+  type UnstructuredObject,
+  type UserInfo,
+} from '#server/kube';
 import type { Store } from '#server/store';
 import { createAdmission } from './admission/chain.ts';
 import { createAllocators } from './allocators.ts';
 import { type AuditRecord, createAuditLog } from './audit.ts';
-import { createAuthenticator, type Credentials } from './authn/authenticator.ts';
+import { type Authenticator, type Credentials, createAuthenticator } from './authn/authenticator.ts';
 import { createAuthorizer } from './authz/authorizer.ts';
 import { reviewKinds } from './authz/review-kinds.ts';
 import { createBackend } from './backend.ts';
@@ -19,8 +25,8 @@ import { createEndpoints } from './endpoints/endpoints.ts';
 import type { HttpContext } from './http-context.ts';
 import type { Allocators, KindDefinition, ServerFacilities } from './kind.ts';
 import { createKindTable } from './kind-table.ts';
-import type { KubeletDirectory } from './kubelet-api.ts';
 import { builtinKinds } from './kinds/table.ts';
+import type { KubeletDirectory } from './kubelet-api.ts';
 import { createWatchHub } from './registry/hub.ts';
 import type { RegistryEnvironment } from './registry/operation.ts';
 import { createWatchDesk } from './registry/watch.ts';
@@ -72,7 +78,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const { store, clock, ids } = options;
   const log = options.log.child({ cluster: options.cluster });
   const storage = createObjectStorage(store);
-  const kinds = createKindTable([...builtinKinds, ...reviewKinds, crdKind]);
+  const kinds = createKindTable(BUILT_IN);
   const hub = createWatchHub(storage);
 
   const read: ServerFacilities['read'] = (resource, namespace, name) => {
@@ -80,14 +86,23 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     return entry && storage.decode(entry);
   };
   const list: ServerFacilities['list'] = (resource, namespace) =>
-    store.list(scopePrefix(resource, namespace)).entries.map((entry): UnstructuredObject => storage.decode(entry));
+    store
+      .list(scopePrefix(resource, namespace))
+      .entries.map((entry): UnstructuredObject => storage.decode(entry));
   let allocators: Allocators | undefined;
   const authorizer = createAuthorizer({ read, list });
-  const { authenticate, tokens } = createAuthenticator({
-    clientCaPem: options.clientCaPem,
-    serviceAccount: options.serviceAccount,
-    facilities: { now: () => clock.now(), uid: () => ids.uid(), read },
-  });
+  // Reading keys costs more than all the rest of a start: it waits for whoever needs it first.
+  let authenticator: Authenticator | undefined;
+  const theAuthenticator = (): Authenticator => {
+    authenticator ??= createAuthenticator({
+      clientCaPem: options.clientCaPem,
+      serviceAccount: options.serviceAccount,
+      facilities: { now: () => clock.now(), uid: () => ids.uid(), read },
+    });
+    return authenticator;
+  };
+  const authenticate: Authenticator['authenticate'] = async (credentials) =>
+    theAuthenticator().authenticate(credentials);
   const facilities: ServerFacilities = {
     now: () => clock.now(),
     uid: () => ids.uid(),
@@ -105,7 +120,9 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     },
     authorize: (attributes) => authorizer.authorize(attributes),
     rulesFor: (user, namespace) => authorizer.rulesFor(user, namespace),
-    tokens,
+    get tokens() {
+      return theAuthenticator().tokens;
+    },
   };
   const env: RegistryEnvironment = {
     storage,
@@ -118,7 +135,9 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     issuer: options.serviceAccount.issuer,
     schemaOf,
   };
-  const rbac = store.watch(RBAC_PREFIX, store.revision, (event) => authorizer.invalidate(rbacChange(event.key)));
+  const rbac = store.watch(RBAC_PREFIX, store.revision, (event) =>
+    authorizer.invalidate(rbacChange(event.key)),
+  );
   const definitions = trackCustomResources(env, kinds, hub, log);
   if (options.bootstrap ?? true) {
     await bootstrapCluster({
@@ -173,6 +192,8 @@ function rbacChange(key: string): { plural: string; namespace?: string; name: st
   return { plural, ...(namespace !== undefined ? { namespace } : {}), name };
 }
 
+const BUILT_IN: readonly KindDefinition[] = [...builtinKinds, ...reviewKinds, crdKind];
+
 const schemas = new WeakMap<KindDefinition, TypeSchema>();
 const ANYTHING: TypeSchema = { kind: 'any' };
 
@@ -184,4 +205,3 @@ function schemaOf(kind: KindDefinition): TypeSchema {
   schemas.set(kind, schema);
   return schema;
 }
-

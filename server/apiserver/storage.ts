@@ -28,6 +28,12 @@ export interface ObjectStorage {
    * Writes `object` (which becomes frozen, with its new resourceVersion). Rejects with RevisionMismatchError.
    */
   put(key: string, object: UnstructuredObject, expected: Expected): Promise<Entry>;
+  /** Writes what `make` returns for the revision: bytes and the same as an object (becomes frozen). */
+  putMade(
+    key: string,
+    make: (revision: number) => { bytes: Uint8Array; object: UnstructuredObject },
+    expected: Expected,
+  ): Promise<Entry>;
   /** Removes; `last` (becomes frozen) is what the DELETED event shows. */
   remove(key: string, last: UnstructuredObject, expected: number): Promise<void>;
 }
@@ -51,7 +57,9 @@ export function encodeObject(object: UnstructuredObject, revision: number): Buff
   object.metadata.resourceVersion = String(revision);
   const keys = Object.keys(object);
   if (keys[0] === 'apiVersion' && keys[1] === 'kind') return Buffer.from(JSON.stringify(object));
-  return Buffer.from(JSON.stringify(Object.assign({ apiVersion: object.apiVersion, kind: object.kind }, object)));
+  return Buffer.from(
+    JSON.stringify(Object.assign({ apiVersion: object.apiVersion, kind: object.kind }, object)),
+  );
 }
 
 export function createObjectStorage(store: Store): ObjectStorage {
@@ -71,6 +79,16 @@ export function createObjectStorage(store: Store): ObjectStorage {
         key,
         (revision) => {
           const bytes = encodeObject(object, revision);
+          cache.set(key, revision, freezeJson(object));
+          return bytes;
+        },
+        expected,
+      ),
+    putMade: (key, make, expected) =>
+      store.put(
+        key,
+        (revision) => {
+          const { bytes, object } = make(revision);
           cache.set(key, revision, freezeJson(object));
           return bytes;
         },

@@ -85,3 +85,18 @@ export async function remove(client: Client, resource: Resource, object: KubeObj
     if (!isNotFound(error)) throw error;
   }
 }
+
+/**
+ * The object with the finalizer, written when it was missing: before anything is made that only this finalizer cleans
+ * up. Returns the object as stored.
+ */
+export async function withFinalizer<T extends KubeObject>(client: Client, resource: Resource<T>, object: T, finalizer: string): Promise<T> {
+  const finalizers = object.metadata.finalizers ?? [];
+  if (finalizers.includes(finalizer)) return object;
+  return saveChanges(client, resource, object, { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, finalizer] } });
+}
+
+/** Takes a finalizer off, in place. */
+export function dropFinalizer(object: KubeObject, finalizer: string): void {
+  object.metadata.finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== finalizer);
+}

@@ -29,7 +29,7 @@ export async function loadIdentity(folder: string, options: { now: number; names
   const authority = (name: string, commonName: string): Promise<Authority> =>
     kept<Authority>(join(folder, `${name}.json`), () => createAuthority({ commonName, now: options.now }));
   const [listenerAuthority, managementAuthority, managementServiceAccountKeys] = await Promise.all([
-    authority('listener-ca', 'kube-classroom'),
+    authority('listener-ca', 'kube-classroom-ca'),
     authority('management-ca', 'kubernetes'),
     kept<KeyPair>(join(folder, 'management-sa.json'), async () => createKeyPair()),
   ]);

@@ -10,5 +10,5 @@ export function goFormat(value: unknown): string {
       .map((key) => `${key}:${goFormat(value[key])}`);
     return `map[${members.join(' ')}]`;
   }
-  return String(value);
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

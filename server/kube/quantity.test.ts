@@ -73,6 +73,10 @@ describe('arithmetic', () => {
 
   it('reads numbers and thousandths, the latter rounded up', () => {
     expect([quantityToNumber('1500m'), quantityToNumber('1Ki')]).toEqual([1.5, 1024]);
-    expect([quantityToMilli('1'), quantityToMilli('100u'), quantityToMilli('-100u')]).toEqual([1000n, 1n, -1n]);
+    expect([quantityToMilli('1'), quantityToMilli('100u'), quantityToMilli('-100u')]).toEqual([
+      1000n,
+      1n,
+      -1n,
+    ]);
   });
 });

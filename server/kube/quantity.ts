@@ -13,6 +13,7 @@ interface Quantity {
 const NANO = 1_000_000_000n;
 const MAX_BINARY = ((1n << 63n) - 1n) * NANO;
 const MAX_EXPONENT = 300;
+const MAX_INT64_DIGITS = 18;
 const MAX_TEXT_LENGTH = 400;
 const MAX_CACHED = 2048;
 
@@ -42,7 +43,6 @@ const BINARY_NAMES = ['', ...BINARY_SUFFIXES.keys()];
 const SPLIT = /^([+-]?)(\d*)(?:(\.)(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/;
 const FORMAT_ERROR =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-const NUMERIC_ERROR = 'unable to parse numeric part of quantity';
 const SUFFIX_ERROR = "unable to parse quantity's suffix";
 
 const parsed = new Map<string, Quantity>();
@@ -109,25 +109,22 @@ function parse(text: string): Quantity {
 function read(text: string): Quantity | string {
   const parts = text.length > MAX_TEXT_LENGTH ? null : SPLIT.exec(text);
   if (!parts || text === '') return FORMAT_ERROR;
-  const [, sign = '', whole = '', , fraction = '', suffix = ''] = parts;
-  if (whole === '' && fraction === '' && suffix !== '') return NUMERIC_ERROR;
+  const [, sign = '', leading = '', , fraction = '', suffix = ''] = parts;
+  const whole = leading.replace(/^0+/, '') || '0';
   const scale = readSuffix(suffix);
   if (!scale) return SUFFIX_ERROR;
-  const digits = BigInt(`${whole}${fraction}` || '0');
+  const digits = BigInt(whole + fraction);
   const exponent = (scale.binary ? 0 : scale.exponent) - fraction.length + 9;
   const mantissa = scale.binary ? digits << BigInt(scale.exponent) : digits;
-  let nano =
+  const nano =
     exponent >= 0
       ? mantissa * 10n ** BigInt(exponent)
       : divideAwayFromZero(mantissa, 10n ** BigInt(-exponent));
-  let format: Format = scale.format;
-  if (format === 'BinarySI') {
-    if (nano > MAX_BINARY) nano = MAX_BINARY;
-    if (nano > 0n && nano < NANO) format = 'DecimalSI';
-  }
-  const canonical =
-    isCanonical(digits, fraction.length, scale) && whole !== '' && !whole.startsWith('0') && sign === '';
-  return { nano: sign === '-' ? -nano : nano, format, ...(canonical ? { text } : {}) };
+  const signed = (value: bigint): bigint => (sign === '-' ? -value : value);
+  if (keepsText(whole, fraction, scale)) return { nano: signed(nano), format: scale.format, text };
+  if (!scale.binary) return { nano: signed(nano), format: scale.format };
+  if (nano > MAX_BINARY) return { nano: signed(MAX_BINARY), format: scale.format };
+  return { nano: signed(nano), format: nano > 0n && nano < NANO && fraction ? 'DecimalSI' : scale.format };
 }
 
 interface Scale {
@@ -148,11 +145,21 @@ function readSuffix(suffix: string): Scale | undefined {
 }
 
 /** Upstream keeps the text of a number that needs no rewriting, even where another spelling would do. */
-function isCanonical(digits: bigint, fractionLength: number, scale: Scale): boolean {
-  if (digits === 0n || digits > 999_999_999_999_999n) return false;
-  if (scale.binary) return fractionLength === 0 && (digits & 7n) !== 0n && digits < 1_000_000n;
-  const exponent = scale.exponent - fractionLength;
-  return exponent % 3 === 0 && exponent >= -9 && digits % 1000n !== 0n;
+function keepsText(whole: string, fraction: string, scale: Scale): boolean {
+  const length = whole.length + fraction.length;
+  if (scale.binary) {
+    const fits = 15 - whole.length - Math.floor((scale.exponent * 3) / 10) - 1 >= 0;
+    return fits && fraction === '' && Number(whole) % 8 !== 0;
+  }
+  const exponent = scale.exponent - fraction.length;
+  const written = whole + fraction;
+  return (
+    length <= MAX_INT64_DIGITS &&
+    exponent >= -9 &&
+    exponent % 3 === 0 &&
+    !written.endsWith('000') &&
+    !written.startsWith('0')
+  );
 }
 
 function render(nano: bigint, format: Format): string {

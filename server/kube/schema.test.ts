@@ -12,7 +12,9 @@ describe('built-in schemas', () => {
   it('are found by apiVersion and kind, always the same one', () => {
     expect(builtinSchemaFor('v1', 'Pod')).toBe(pod);
     expect(builtinSchemaFor('rbac.authorization.k8s.io/v1', 'Role')?.typeName).toBe('rbac/v1#Role');
-    expect(builtinSchemaFor('apiextensions.k8s.io/v1', 'CustomResourceDefinition')?.fields.has('spec')).toBe(true);
+    expect(builtinSchemaFor('apiextensions.k8s.io/v1', 'CustomResourceDefinition')?.fields.has('spec')).toBe(
+      true,
+    );
     expect(builtinSchemaFor('example.com/v1', 'Pod')).toBeUndefined();
     expect(() => builtinSchema('core/v1#Nope')).toThrow('no built-in type core/v1#Nope');
   });
@@ -59,7 +61,9 @@ describe('unknown fields', () => {
     const object = {
       kind: 'Pod',
       metadata: { labels: { any: 'thing' }, nme: 'x' },
-      spec: { containers: [{ name: 'a' }, { name: 'b', imag: 'c', resources: { limits: { 'example.com/x': 1 } } }] },
+      spec: {
+        containers: [{ name: 'a' }, { name: 'b', imag: 'c', resources: { limits: { 'example.com/x': 1 } } }],
+      },
       extra: {},
     };
     expect(unknownFields(object, pod)).toEqual([
@@ -74,7 +78,10 @@ describe('unknown fields', () => {
       metadata: { name: 'w' },
       spec: { free: { a: { b: 1 } }, tags: { x: 'y' }, parts: [{ id: 'p', x: 1 }], y: 2 },
     };
-    expect(unknownFields(object, widget)).toEqual(['unknown field "spec.parts[0].x"', 'unknown field "spec.y"']);
+    expect(unknownFields(object, widget)).toEqual([
+      'unknown field "spec.parts[0].x"',
+      'unknown field "spec.y"',
+    ]);
     const pruned = pruneUnknownFields(object, widget);
     expect(pruned.spec).toEqual({ free: { a: { b: 1 } }, tags: { x: 'y' }, parts: [{ id: 'p' }] });
     expect(pruneUnknownFields(pruned, widget)).toBe(pruned);

@@ -1,4 +1,4 @@
-import { qualifiedNameErrors } from './names.ts';
+import { labelValueErrors, qualifiedNameErrors } from './names.ts';
 import { badRequest } from './status-error.ts';
 
 /** The operators of labels.Requirement. */
@@ -31,23 +31,23 @@ const OPERATORS = new Map<string, LabelOperator>([
 const EXPECTED_OPERATORS = 'in, notin, =, ==, !=, gt, lt';
 
 /**
- * The terms of a label selector, sorted by key. Throws StatusError 400 in upstream's words on bad syntax and on keys that
- * cannot be label keys; values are for the caller to check. Models labels.Parser of k8s.io/apimachinery/pkg/labels.
+ * The terms of a label selector, sorted by key. Throws StatusError 400 in upstream's words on bad syntax and on keys
+ * and values that labels cannot have. Models labels.Parser of k8s.io/apimachinery/pkg/labels.
  */
 export function parseLabelRequirements(text: string): LabelRequirement[] {
-  const parser = createParser(tokenize(text));
+  const cursor: Cursor = { tokens: tokenize(text), at: 0 };
   const requirements: LabelRequirement[] = [];
   for (;;) {
-    const next = parser.peekWord();
+    const next = peekWord(cursor);
     if (next.type === 'end') break;
     if (next.type !== 'word' && next.type !== '!') {
       throw badRequest(`found '${next.text}', expected: !, identifier, or 'end of string'`);
     }
-    requirements.push(parser.requirement());
-    const after = parser.takeWord();
+    requirements.push(readRequirement(cursor));
+    const after = takeWord(cursor);
     if (after.type === 'end') break;
     if (after.type !== ',') throw badRequest(`found '${after.text}', expected: ',' or 'end of string'`);
-    const following = parser.peekWord();
+    const following = peekWord(cursor);
     if (following.type !== 'word' && following.type !== '!') {
       throw badRequest(`found '${following.text}', expected: identifier after ','`);
     }
@@ -79,89 +79,119 @@ function pushSymbols(tokens: Token[], symbols: string): void {
   }
 }
 
-interface Parser {
-  /** `in` and `notin` are words where a key or a value may stand. */
-  peekWord(): Token;
-  takeWord(): Token;
-  requirement(): LabelRequirement;
+/** The tokens and where reading them has come to. */
+interface Cursor {
+  readonly tokens: readonly Token[];
+  at: number;
 }
 
-function createParser(tokens: readonly Token[]): Parser {
-  let position = 0;
-  const peek = (): Token => tokens[position] ?? END;
-  const asWord = (token: Token): Token =>
-    token.type === 'in' || token.type === 'notin' ? { ...token, type: 'word' } : token;
-  const peekWord = (): Token => asWord(peek());
-  const takeWord = (): Token => {
-    const token = peekWord();
-    position++;
-    return token;
-  };
-  const fail = (message: string): never => {
-    throw badRequest(`unable to parse requirement: ${message}`);
-  };
+function peek(cursor: Cursor): Token {
+  return cursor.tokens[cursor.at] ?? END;
+}
 
-  function requirement(): LabelRequirement {
-    let negated = false;
-    let token = takeWord();
-    if (token.type === '!') {
-      negated = true;
-      token = takeWord();
-    }
-    if (token.type !== 'word') fail(`found '${token.text}', expected: identifier`);
-    const key = token.text;
-    const errors = qualifiedNameErrors(key);
-    if (errors.length) fail(`<nil>: Invalid value: ${JSON.stringify(key)}: ${errors.join('; ')}`);
-    const following = peekWord().type;
-    if (negated) return { key, operator: '!', values: [] };
-    if (following === 'end' || following === ',') return { key, operator: 'exists', values: [] };
-    const sign = peek();
-    position++;
-    const operator = OPERATORS.get(sign.type);
-    if (!operator) return fail(`found '${sign.text}', expected: ${EXPECTED_OPERATORS}`);
-    const values = operator === 'in' || operator === 'notin' ? bracketed() : exact();
-    return { key, operator, values: [...new Set(values)].sort() };
+/** The next token where a key or a value may stand: `in` and `notin` are words there. */
+function peekWord(cursor: Cursor): Token {
+  const token = peek(cursor);
+  return token.type === 'in' || token.type === 'notin' ? { ...token, type: 'word' } : token;
+}
+
+function takeWord(cursor: Cursor): Token {
+  const token = peekWord(cursor);
+  cursor.at++;
+  return token;
+}
+
+function fail(message: string): never {
+  throw badRequest(`unable to parse requirement: ${message}`);
+}
+
+function readRequirement(cursor: Cursor): LabelRequirement {
+  let token = takeWord(cursor);
+  const negated = token.type === '!';
+  if (negated) token = takeWord(cursor);
+  if (token.type !== 'word') fail(`found '${token.text}', expected: identifier`);
+  const key = token.text;
+  const errors = qualifiedNameErrors(key);
+  if (errors.length) fail(`<nil>: Invalid value: ${JSON.stringify(key)}: ${errors.join('; ')}`);
+  if (negated) return { key, operator: '!', values: [] };
+  const following = peekWord(cursor).type;
+  if (following === 'end' || following === ',') return { key, operator: 'exists', values: [] };
+  const sign = peek(cursor);
+  cursor.at++;
+  const operator = OPERATORS.get(sign.type);
+  if (!operator) return fail(`found '${sign.text}', expected: ${EXPECTED_OPERATORS}`);
+  const values = operator === 'in' || operator === 'notin' ? readBracketed(cursor) : readExact(cursor);
+  return checked({ key, operator, values: [...new Set(values)].sort() });
+}
+
+function readExact(cursor: Cursor): string[] {
+  const next = peekWord(cursor);
+  if (next.type === 'end' || next.type === ',') return [''];
+  cursor.at++;
+  return next.type === 'word' ? [next.text] : fail(`found '${next.text}', expected: identifier`);
+}
+
+function readBracketed(cursor: Cursor): string[] {
+  const open = takeWord(cursor);
+  if (open.type !== '(') fail(`found '${open.text}' expected: '('`);
+  const first = peekWord(cursor);
+  if (first.type === ')') {
+    cursor.at++;
+    return [''];
   }
+  if (first.type !== 'word' && first.type !== ',')
+    fail(`found '${first.text}', expected: ',', ')' or identifier`);
+  const values = readList(cursor);
+  const close = takeWord(cursor);
+  return close.type === ')' ? values : fail(`found '${close.text}', expected: ')'`);
+}
 
-  function exact(): string[] {
-    const next = peekWord();
-    if (next.type === 'end' || next.type === ',') return [''];
-    position++;
-    return next.type === 'word' ? [next.text] : fail(`found '${next.text}', expected: identifier`);
+/** Up to, not including, the closing bracket; a missing value between commas is the empty one. */
+function readList(cursor: Cursor): string[] {
+  const values: string[] = [];
+  for (;;) {
+    const token = takeWord(cursor);
+    const next = peekWord(cursor);
+    if (token.type === 'word') {
+      values.push(token.text);
+      if (next.type === ')') return values;
+      if (next.type !== ',') fail(`found '${next.text}', expected: ',' or ')'`);
+    } else if (token.type === ',') {
+      if (values.length === 0 || next.type === ',' || next.type === ')') values.push('');
+      if (next.type === ')') return values;
+    } else fail(`found '${token.text}', expected: ',', or identifier`);
   }
+}
 
-  function bracketed(): string[] {
-    const open = takeWord();
-    if (open.type !== '(') fail(`found '${open.text}' expected: '('`);
-    const first = peekWord();
-    if (first.type === ')') {
-      position++;
-      return [''];
-    }
-    if (first.type !== 'word' && first.type !== ',') {
-      fail(`found '${first.text}', expected: ',', ')' or identifier`);
-    }
-    const values = list();
-    const close = takeWord();
-    return close.type === ')' ? values : fail(`found '${close.text}', expected: ')'`);
-  }
+/** A decimal that fits 64 bits, or undefined. */
+export function readInt64(text: string): bigint | undefined {
+  if (!/^[+-]?\d{1,30}$/.test(text)) return undefined;
+  const value = BigInt(text.startsWith('+') ? text.slice(1) : text);
+  return BigInt.asIntN(64, value) === value ? value : undefined;
+}
 
-  /** Up to, not including, the closing bracket; a missing value between commas is the empty one. */
-  function list(): string[] {
-    const values: string[] = [];
-    for (;;) {
-      const token = takeWord();
-      const next = peekWord();
-      if (token.type === 'word') {
-        values.push(token.text);
-        if (next.type === ')') return values;
-        if (next.type !== ',') fail(`found '${next.text}', expected: ',' or ')'`);
-      } else if (token.type === ',') {
-        if (values.length === 0 || next.type === ',' || next.type === ')') values.push('');
-        if (next.type === ')') return values;
-      } else fail(`found '${token.text}', expected: ',', or identifier`);
+/** Upstream's complaints about a term, as its field errors word them. */
+export function requirementErrors({ key, operator, values }: LabelRequirement): string[] {
+  const errors: string[] = [];
+  const keyErrors = qualifiedNameErrors(key);
+  if (keyErrors.length) errors.push(`key: Invalid value: ${JSON.stringify(key)}: ${keyErrors.join('; ')}`);
+  values.forEach((value, index) => {
+    if ((operator === 'gt' || operator === 'lt') && readInt64(value) === undefined) {
+      const rule = "for 'Gt', 'Lt' operators, the value must be an integer";
+      errors.push(`values[${index}]: Invalid value: ${JSON.stringify(value)}: ${rule}`);
     }
-  }
+    const valueErrors = labelValueErrors(value);
+    if (valueErrors.length === 0) return;
+    errors.push(
+      `values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${valueErrors.join('; ')}`,
+    );
+  });
+  return errors;
+}
 
-  return { peekWord, takeWord, requirement };
+/** The term, when nothing is wrong with it. */
+function checked(requirement: LabelRequirement): LabelRequirement {
+  const errors = [...new Set(requirementErrors(requirement))];
+  if (errors.length) fail(errors.length === 1 ? (errors[0] ?? '') : `[${errors.join(', ')}]`);
+  return requirement;
 }

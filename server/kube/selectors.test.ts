@@ -68,14 +68,19 @@ describe('label selectors as text', () => {
       values: fc.array(value, { minLength: 1, maxLength: 3 }),
     });
     fc.assert(
-      fc.property(labels, fc.array(expression, { maxLength: 3 }), labels, (matchLabels, expressions, present) => {
-        const matchExpressions = expressions.map(({ operator, values, ...rest }) =>
-          operator.endsWith('In') ? { ...rest, operator, values } : { ...rest, operator },
-        );
-        const selector = { matchLabels, matchExpressions };
-        const text = labelSelectorText(selector);
-        expect(parseLabelSelector(text)(present)).toBe(matchesLabelSelector(selector, present));
-      }),
+      fc.property(
+        labels,
+        fc.array(expression, { maxLength: 3 }),
+        labels,
+        (matchLabels, expressions, present) => {
+          const matchExpressions = expressions.map(({ operator, values, ...rest }) =>
+            operator.endsWith('In') ? { ...rest, operator, values } : { ...rest, operator },
+          );
+          const selector = { matchLabels, matchExpressions };
+          const text = labelSelectorText(selector);
+          expect(parseLabelSelector(text)(present)).toBe(matchesLabelSelector(selector, present));
+        },
+      ),
     );
   });
 });
@@ -86,7 +91,9 @@ describe('label selectors as objects', () => {
   });
 
   it('match nothing with an operator nobody knows', () => {
-    expect(matchesLabelSelector({ matchExpressions: [{ key: 'a', operator: 'Near' }] }, { a: 'b' })).toBe(false);
+    expect(matchesLabelSelector({ matchExpressions: [{ key: 'a', operator: 'Near' }] }, { a: 'b' })).toBe(
+      false,
+    );
   });
 
   it('are written sorted by key, for people and for programs', () => {

@@ -208,12 +208,7 @@ const WITHOUT_VALUE = new Set<FieldError['type']>([
 ]);
 
 function showValue(value: unknown): string {
-  if (value === undefined || value === null) return 'null';
-  return typeof value === 'string'
-    ? JSON.stringify(value)
-    : typeof value === 'object'
-      ? JSON.stringify(value)
-      : String(value);
+  return value === undefined ? 'null' : JSON.stringify(value);
 }
 
 function renderFieldErrorBody(error: FieldError): string {

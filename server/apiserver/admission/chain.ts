@@ -1,13 +1,13 @@
 import type { UnstructuredObject, UserInfo } from '#server/kube';
 import { rbacEscalationCheck } from '../authz/escalation.ts';
 import type { KindDefinition, ServerFacilities } from '../kind.ts';
+import { validateCertificateRequests } from './certificates.ts';
 import { admitDefaultTolerations } from './default-tolerations.ts';
 import { admitNamespaceLifecycle } from './namespace-lifecycle.ts';
 import { admitNodeRestriction } from './node-restriction.ts';
 import { admitPriority, defaultPriority } from './priority.ts';
 import { admitServiceAccount, validateServiceAccount } from './service-account.ts';
 import { admitTaintedNodes } from './taint-nodes.ts';
-import { validateCertificateRequests } from './certificates.ts';
 
 /** One write on its way to the store. */
 export interface AdmissionAttributes {
@@ -36,7 +36,8 @@ export type AdmissionPlugin = (attributes: AdmissionAttributes) => void;
 /**
  * The plugins a v1.36 server has on by default and this one needs, in upstream's order
  * (pkg/kubeapiserver/options/plugins.go). NodeRestriction is on as kubeadm sets it.
- * LimitRanger, PodSecurity and ResourceQuota take their places here when there are kinds for them.
+ * LimitRanger, PodSecurity and ResourceQuota take their places here when there are kinds for them. Upstream checks the
+ * escalation of RBAC in its storage, behind admission: here that is the last plugin.
  */
 const MUTATING: readonly AdmissionPlugin[] = [
   admitNamespaceLifecycle,
@@ -48,10 +49,10 @@ const MUTATING: readonly AdmissionPlugin[] = [
 ];
 
 const VALIDATING: readonly AdmissionPlugin[] = [
-  rbacEscalationCheck,
   validateServiceAccount,
   admitPriority,
   validateCertificateRequests,
+  rbacEscalationCheck,
 ];
 
 export function createAdmission(): Admission {

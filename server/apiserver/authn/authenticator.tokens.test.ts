@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
-import { createSeededIds, createManualClock } from '#server/base';
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { createManualClock, createSeededIds } from '#server/base';
 import type { UnstructuredObject } from '#server/kube';
 import { createStoredObjects, type StoredObjects } from '../testing/stored-objects.ts';
 import { type Authenticator, createAuthenticator } from './authenticator.ts';
@@ -18,7 +18,13 @@ function keyPem(): { signingKeyPem: string; verifyingKeysPem: string[] } {
   };
 }
 
-function object(kind: string, name: string, uid: string, rest: object = {}, namespace = 'default'): UnstructuredObject {
+function object(
+  kind: string,
+  name: string,
+  uid: string,
+  rest: object = {},
+  namespace = 'default',
+): UnstructuredObject {
   return { apiVersion: 'v1', kind, metadata: { name, uid, ...(namespace ? { namespace } : {}) }, ...rest };
 }
 
@@ -34,11 +40,21 @@ describe('service-account tokens', () => {
     const facilities = { ...stored, now: () => clock.now(), uid: () => ids.uid() };
     return createAuthenticator({ clientCaPem: [], serviceAccount: { issuer: ISSUER, ...keys }, facilities });
   };
-  const issue = async (options: Partial<Parameters<Authenticator['tokens']['issue']>[0]> = {}): Promise<string> => {
+  const issue = async (
+    options: Partial<Parameters<Authenticator['tokens']['issue']>[0]> = {},
+  ): Promise<string> => {
     const serviceAccount = { name: 'builder', uid: 'sa-1' };
-    return (await authenticator.tokens.issue({ namespace: 'default', serviceAccount, expirationSeconds: 3600, ...options })).token;
+    return (
+      await authenticator.tokens.issue({
+        namespace: 'default',
+        serviceAccount,
+        expirationSeconds: 3600,
+        ...options,
+      })
+    ).token;
   };
-  const who = async (token: string): Promise<string | undefined> => (await authenticator.authenticate({ bearerToken: token }))?.name;
+  const who = async (token: string): Promise<string | undefined> =>
+    (await authenticator.authenticate({ bearerToken: token }))?.name;
 
   beforeEach(() => {
     clock = createManualClock(START);
@@ -109,7 +125,10 @@ describe('service-account tokens', () => {
     stored.put('pods', object('Pod', 'p', 'pod-1'));
     const token = await issue({ expirationSeconds: 3607, bound: { kind: 'Pod', name: 'p', uid: 'pod-1' } });
     const claims = decodeJwt(token) as { exp: number; iat: number; 'kubernetes.io': { warnafter: number } };
-    expect([claims.exp - claims.iat, claims['kubernetes.io'].warnafter - claims.iat]).toEqual([365 * 86400, 3607]);
+    expect([claims.exp - claims.iat, claims['kubernetes.io'].warnafter - claims.iat]).toEqual([
+      365 * 86400,
+      3607,
+    ]);
   });
 
   it('end with the service account, also when one of the same name follows', async () => {
@@ -153,7 +172,9 @@ describe('service-account tokens', () => {
   it('are for their audiences only', async () => {
     const token = await issue({ audiences: ['vault'] });
     expect(await who(token)).toBeUndefined();
-    expect((await authenticator.tokens.review(token, ['vault', 'x']))?.name).toBe('system:serviceaccount:default:builder');
+    expect((await authenticator.tokens.review(token, ['vault', 'x']))?.name).toBe(
+      'system:serviceaccount:default:builder',
+    );
     expect(await authenticator.tokens.review(token, ['x'])).toBeUndefined();
   });
 
@@ -175,27 +196,42 @@ describe('service-account tokens', () => {
     expect(await who(await resigned({ nbf: START / 1000 + 3600 }))).toBeUndefined();
     expect(await who(`${good.slice(0, -6)}AAAAAA`)).toBeUndefined();
     const [, payload] = good.split('.');
-    expect(await who(`${Buffer.from('{"alg":"none"}').toString('base64url')}.${payload ?? ''}.`)).toBeUndefined();
+    expect(
+      await who(`${Buffer.from('{"alg":"none"}').toString('base64url')}.${payload ?? ''}.`),
+    ).toBeUndefined();
     expect(await who('a.b.c')).toBeUndefined();
   });
 
   it.each([
-    [599, 'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes'],
-    [2 ** 32 + 1, 'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds'],
+    [
+      599,
+      'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes',
+    ],
+    [
+      2 ** 32 + 1,
+      'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds',
+    ],
   ])('are not issued for %d seconds', async (expirationSeconds, message) => {
     await expect(issue({ expirationSeconds })).rejects.toMatchObject({ code: 422, message });
   });
 
   it('are described for other verifiers', () => {
-    expect(openIdConfiguration(ISSUER)).toMatchObject({ issuer: ISSUER, jwks_uri: `${ISSUER}/openid/v1/jwks` });
-    expect(jsonWebKeySet(KEYS.verifyingKeysPem)).toMatchObject({ keys: [{ use: 'sig', kty: 'EC', crv: 'P-256', alg: 'ES256' }] });
+    expect(openIdConfiguration(ISSUER)).toMatchObject({
+      issuer: ISSUER,
+      jwks_uri: `${ISSUER}/openid/v1/jwks`,
+    });
+    expect(jsonWebKeySet(KEYS.verifyingKeysPem)).toMatchObject({
+      keys: [{ use: 'sig', kty: 'EC', crv: 'P-256', alg: 'ES256' }],
+    });
   });
 });
 
 describe('bootstrap tokens', () => {
   const TOKEN = 'abcdef.0123456789abcdef';
   const encoded = (values: Record<string, string>): Record<string, string> =>
-    Object.fromEntries(Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString('base64')]));
+    Object.fromEntries(
+      Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
+    );
   const data = {
     'token-id': 'abcdef',
     'token-secret': '0123456789abcdef',
@@ -203,19 +239,31 @@ describe('bootstrap tokens', () => {
     expiration: '2026-01-02T00:00:00Z',
     'auth-extra-groups': 'system:bootstrappers:kubeadm:default-node-token',
   };
-  const authenticate = async (changes: Record<string, string> = {}, rest: object = {}, token = TOKEN): Promise<unknown> => {
+  const authenticate = async (
+    changes: Record<string, string> = {},
+    rest: object = {},
+    token = TOKEN,
+  ): Promise<unknown> => {
     const stored = createStoredObjects();
     const secret = { type: 'bootstrap.kubernetes.io/token', data: encoded({ ...data, ...changes }), ...rest };
     stored.put('secrets', object('Secret', 'bootstrap-token-abcdef', 's-1', secret, 'kube-system'));
     const facilities = { ...stored, now: () => START, uid: () => 'u' };
-    const authenticator = createAuthenticator({ clientCaPem: [], serviceAccount: { issuer: ISSUER, ...KEYS }, facilities });
+    const authenticator = createAuthenticator({
+      clientCaPem: [],
+      serviceAccount: { issuer: ISSUER, ...KEYS },
+      facilities,
+    });
     return authenticator.authenticate({ bearerToken: token });
   };
 
   it('prove a bootstrapping node', async () => {
     expect(await authenticate()).toEqual({
       name: 'system:bootstrap:abcdef',
-      groups: ['system:bootstrappers', 'system:bootstrappers:kubeadm:default-node-token', 'system:authenticated'],
+      groups: [
+        'system:bootstrappers',
+        'system:bootstrappers:kubeadm:default-node-token',
+        'system:authenticated',
+      ],
     });
   });
 

@@ -38,7 +38,10 @@ const AUTHENTICATED = 'system:authenticated';
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { facilities, serviceAccount } = options;
-  const certificates = createCertificateAuthenticator({ caPem: options.clientCaPem, now: () => facilities.now() });
+  const certificates = createCertificateAuthenticator({
+    caPem: options.clientCaPem,
+    now: () => facilities.now(),
+  });
   const serviceAccounts = createServiceAccountTokens(serviceAccount, facilities);
   const defaultAudiences = [serviceAccount.issuer];
 
@@ -47,7 +50,9 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     const user =
       (await serviceAccounts.authenticate(token, wanted)) ??
       // Bootstrap tokens know no audience: they are meant for the API server.
-      (wanted.some((audience) => defaultAudiences.includes(audience)) ? authenticateBootstrapToken(token, facilities) : undefined);
+      (wanted.some((audience) => defaultAudiences.includes(audience))
+        ? authenticateBootstrapToken(token, facilities)
+        : undefined);
     return user && authenticated(user);
   };
   return {

@@ -12,7 +12,10 @@ const DEFAULT_GROUP = 'system:bootstrappers';
  * (`bootstrap-token-<id>`), the secret part matches, it has not expired and may be used for authentication. Read anew
  * every time. Models kubernetes/plugin/pkg/auth/authenticator/token/bootstrap.
  */
-export function authenticateBootstrapToken(token: string, facilities: Pick<ServerFacilities, 'now' | 'read'>): UserInfo | undefined {
+export function authenticateBootstrapToken(
+  token: string,
+  facilities: Pick<ServerFacilities, 'now' | 'read'>,
+): UserInfo | undefined {
   const [, id, secretPart] = TOKEN.exec(token) ?? [];
   if (!id || !secretPart) return undefined;
   const stored = facilities.read({ group: '', plural: 'secrets' }, 'kube-system', `bootstrap-token-${id}`);
@@ -20,7 +23,8 @@ export function authenticateBootstrapToken(token: string, facilities: Pick<Serve
   if (!secret || secret.metadata.deletionTimestamp || secret.type !== SECRET_TYPE) return undefined;
   const value = (key: string): string => Buffer.from(secret.data?.[key] ?? '', 'base64').toString('utf8');
   if (!sameText(value('token-secret'), secretPart) || value('token-id') !== id) return undefined;
-  if (isExpired(value('expiration'), facilities.now()) || value('usage-bootstrap-authentication') !== 'true') return undefined;
+  if (isExpired(value('expiration'), facilities.now()) || value('usage-bootstrap-authentication') !== 'true')
+    return undefined;
   const extra = value('auth-extra-groups').split(',').filter(Boolean);
   if (!extra.every((group) => EXTRA_GROUP.test(group))) return undefined;
   return { name: `system:bootstrap:${id}`, groups: [...new Set([DEFAULT_GROUP, ...extra])].sort() };

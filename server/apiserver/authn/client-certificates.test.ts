@@ -19,7 +19,9 @@ describe('client certificates', () => {
     createCertificateAuthenticator({ caPem: ca.map((one) => one.pem), now: () => now });
 
   it('takes the user from the common name and the groups from the organizations', async () => {
-    const certificate = await authority.issue({ subject: 'CN=kubernetes-admin, O=kubeadm:cluster-admins, O=dev\\, ops' });
+    const certificate = await authority.issue({
+      subject: 'CN=kubernetes-admin, O=kubeadm:cluster-admins, O=dev\\, ops',
+    });
     expect(authenticator(authority).authenticate(certificate)).toEqual({
       name: 'kubernetes-admin',
       groups: ['kubeadm:cluster-admins', 'dev, ops'],
@@ -38,12 +40,17 @@ describe('client certificates', () => {
   });
 
   it('accepts any authority of a bundle', async () => {
-    const bundle = createCertificateAuthenticator({ caPem: [`${other.pem}\n${authority.pem}\n`], now: () => NOW });
+    const bundle = createCertificateAuthenticator({
+      caPem: [`${other.pem}\n${authority.pem}\n`],
+      now: () => NOW,
+    });
     expect(bundle.authenticate(await authority.issue({ subject: 'CN=x' }))?.name).toBe('x');
   });
 
   it('refuses a certificate of an authority of the same name with another key', async () => {
-    expect(authenticator(authority).authenticate(await other.issue({ subject: 'CN=admin, O=system:masters' }))).toBeUndefined();
+    expect(
+      authenticator(authority).authenticate(await other.issue({ subject: 'CN=admin, O=system:masters' })),
+    ).toBeUndefined();
   });
 
   it.each([
@@ -58,7 +65,9 @@ describe('client certificates', () => {
   });
 
   it('refuses a certificate without a common name', async () => {
-    expect(authenticator(authority).authenticate(await authority.issue({ subject: 'O=system:masters' }))).toBeUndefined();
+    expect(
+      authenticator(authority).authenticate(await authority.issue({ subject: 'O=system:masters' })),
+    ).toBeUndefined();
   });
 
   it('refuses the authority itself', () => {

@@ -72,7 +72,9 @@ function isIssuedBy(certificate: X509Certificate, authority: X509Certificate): b
 
 function identityOf(certificate: X509Certificate): UserInfo | undefined {
   // The legacy form is the only one that gives values unescaped, repeated attributes as lists.
-  const subject = certificate.toLegacyObject().subject as Partial<Record<string, string | string[]>> | undefined;
+  const subject = certificate.toLegacyObject().subject as
+    | Partial<Record<string, string | string[]>>
+    | undefined;
   const name = [subject?.CN ?? []].flat().at(-1);
   if (!name) return undefined;
   const digest = certificate.fingerprint256.replaceAll(':', '').toLowerCase();

@@ -32,7 +32,10 @@ export interface ServiceAccountTokens {
 type Facilities = Pick<ServerFacilities, 'now' | 'uid' | 'read'>;
 
 /** Signs and checks service-account tokens (ES256). Models kubernetes/pkg/serviceaccount (jwt.go, claims.go). */
-export function createServiceAccountTokens(keys: ServiceAccountKeys, facilities: Facilities): ServiceAccountTokens {
+export function createServiceAccountTokens(
+  keys: ServiceAccountKeys,
+  facilities: Facilities,
+): ServiceAccountTokens {
   const signing = signingKey(keys.signingKeyPem);
   const verifying = verifyingKeys(keys.verifyingKeysPem);
   const signingPublic = createPublicKey(keys.signingKeyPem);
@@ -60,7 +63,9 @@ export function createServiceAccountTokens(keys: ServiceAccountKeys, facilities:
       const audiences = options.audiences?.length ? [...options.audiences] : [keys.issuer];
       const now = Math.floor(facilities.now() / 1000);
       const extended =
-        options.expirationSeconds === KUBELET_SECONDS && options.bound?.kind === 'Pod' && audiences.includes(keys.issuer);
+        options.expirationSeconds === KUBELET_SECONDS &&
+        options.bound?.kind === 'Pod' &&
+        audiences.includes(keys.issuer);
       const expires = now + options.expirationSeconds;
       const claims: KubernetesClaims = {
         namespace: options.namespace,
@@ -107,8 +112,13 @@ function boundClaims(namespace: string, bound: Bound, facilities: Facilities): P
     case 'Pod': {
       const pod = facilities.read({ group: '', plural: 'pods' }, namespace, bound.name);
       const nodeName = (pod?.spec as { nodeName?: string } | undefined)?.nodeName;
-      const node = nodeName ? facilities.read({ group: '', plural: 'nodes' }, undefined, nodeName) : undefined;
-      return { pod: reference, ...(node?.metadata.uid ? { node: { name: node.metadata.name, uid: node.metadata.uid } } : {}) };
+      const node = nodeName
+        ? facilities.read({ group: '', plural: 'nodes' }, undefined, nodeName)
+        : undefined;
+      return {
+        pod: reference,
+        ...(node?.metadata.uid ? { node: { name: node.metadata.name, uid: node.metadata.uid } } : {}),
+      };
     }
     case 'Secret':
       return { secret: reference };
@@ -119,7 +129,11 @@ function boundClaims(namespace: string, bound: Bound, facilities: Facilities): P
   }
 }
 
-async function verifySignature(token: string, issuer: string, keys: ReturnType<typeof verifyingKeys>): Promise<VerifiedToken | undefined> {
+async function verifySignature(
+  token: string,
+  issuer: string,
+  keys: ReturnType<typeof verifyingKeys>,
+): Promise<VerifiedToken | undefined> {
   if (token.length > LONGEST_TOKEN || token.split('.').length !== 3) return undefined;
   let payload: JWTPayload;
   try {
@@ -127,13 +141,18 @@ async function verifySignature(token: string, issuer: string, keys: ReturnType<t
     const key = kid === undefined ? [...keys.values()][0] : keys.get(kid);
     if (!key) return undefined;
     // Times are looked at on every use, with the cluster's clock: jose is to pass them over.
-    ({ payload } = await jwtVerify(token, key, { issuer, algorithms: [ALGORITHM], clockTolerance: Number.MAX_SAFE_INTEGER }));
+    ({ payload } = await jwtVerify(token, key, {
+      issuer,
+      algorithms: [ALGORITHM],
+      clockTolerance: Number.MAX_SAFE_INTEGER,
+    }));
   } catch {
     // Whatever is wrong with a token, it proves nobody.
     return undefined;
   }
   const claims = kubernetesClaims(payload['kubernetes.io']);
-  if (!claims || payload.sub !== `system:serviceaccount:${claims.namespace}:${claims.serviceaccount.name}`) return undefined;
+  if (!claims || payload.sub !== `system:serviceaccount:${claims.namespace}:${claims.serviceaccount.name}`)
+    return undefined;
   if (payload.exp === undefined) return undefined;
   return {
     audiences: [payload.aud ?? []].flat(),
@@ -146,6 +165,7 @@ async function verifySignature(token: string, issuer: string, keys: ReturnType<t
 
 function kubernetesClaims(value: unknown): KubernetesClaims | undefined {
   const claims = value as Partial<KubernetesClaims> | undefined;
-  if (typeof claims?.namespace !== 'string' || typeof claims.serviceaccount?.name !== 'string') return undefined;
+  if (typeof claims?.namespace !== 'string' || typeof claims.serviceaccount?.name !== 'string')
+    return undefined;
   return claims as KubernetesClaims;
 }

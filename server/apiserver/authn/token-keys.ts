@@ -4,7 +4,9 @@ export const ALGORITHM = 'ES256';
 
 /** The key id service-account tokens name in their header: SHA-256 of the public key's DER form. */
 export function keyId(publicKey: KeyObject): string {
-  return createHash('sha256').update(publicKey.export({ type: 'spki', format: 'der' })).digest('base64url');
+  return createHash('sha256')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('base64url');
 }
 
 /** Public keys by id. `pems` may hold private keys too, as `--service-account-key-file` may. */

@@ -11,9 +11,19 @@ export function aggregate(role: ClusterRole, allRoles: readonly ClusterRole[]): 
   const rules = new Map<string, PolicyRule>();
   for (const selector of role.aggregationRule.clusterRoleSelectors ?? []) {
     for (const other of byName) {
-      if (other.metadata.name === role.metadata.name || !matchesLabelSelector(selector, other.metadata.labels)) continue;
+      if (
+        other.metadata.name === role.metadata.name ||
+        !matchesLabelSelector(selector, other.metadata.labels)
+      )
+        continue;
       for (const rule of other.rules ?? []) {
-        const key = JSON.stringify([rule.verbs, rule.apiGroups, rule.resources, rule.resourceNames, rule.nonResourceURLs]);
+        const key = JSON.stringify([
+          rule.verbs,
+          rule.apiGroups,
+          rule.resources,
+          rule.resourceNames,
+          rule.nonResourceURLs,
+        ]);
         if (!rules.has(key)) rules.set(key, rule);
       }
     }

@@ -51,5 +51,7 @@ function describeRequest({ user, verb, resource, path }: AuthorizationAttributes
   if (!resource) return `User ${quote(user.name)} cannot ${verb} path ${quote(path ?? '')}`;
   const combined = resource.subresource ? `${resource.plural}/${resource.subresource}` : resource.plural;
   const what = `User ${quote(user.name)} cannot ${verb} resource ${quote(combined)} in API group ${quote(resource.group)}`;
-  return resource.namespace ? `${what} in the namespace ${quote(resource.namespace)}` : `${what} at the cluster scope`;
+  return resource.namespace
+    ? `${what} in the namespace ${quote(resource.namespace)}`
+    : `${what} at the cluster scope`;
 }

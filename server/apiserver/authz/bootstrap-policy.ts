@@ -30,7 +30,9 @@ export function bootstrapRbac(): readonly KubeObject[] {
 function gathered(roles: readonly ClusterRole[]): ClusterRole[] {
   let current = [...roles];
   for (const name of ['view', 'edit', 'admin']) {
-    current = current.map((role) => (role.metadata.name === name ? { ...role, rules: aggregate(role, current) ?? [] } : role));
+    current = current.map((role) =>
+      role.metadata.name === name ? { ...role, rules: aggregate(role, current) ?? [] } : role,
+    );
   }
   return current;
 }

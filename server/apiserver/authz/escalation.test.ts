@@ -12,14 +12,23 @@ const alice: UserInfo = { name: 'alice', groups: ['dev', 'system:authenticated']
 const pods: PolicyRule = { verbs: ['get', 'list'], apiGroups: [''], resources: ['pods'] };
 
 function role(kind: string, name: string, rules: PolicyRule[], more: object = {}): UnstructuredObject {
-  return { apiVersion: API, kind, metadata: { name, ...(kind === 'Role' ? { namespace: 'x' } : {}) }, rules, ...more };
+  return {
+    apiVersion: API,
+    kind,
+    metadata: { name, ...(kind === 'Role' ? { namespace: 'x' } : {}) },
+    rules,
+    ...more,
+  };
 }
 
 function binding(kind: string, name: string, roleKind: string, roleName: string): UnstructuredObject {
   const namespace = kind === 'RoleBinding' ? { namespace: 'x' } : {};
   return {
-    apiVersion: API, kind, metadata: { name, ...namespace },
-    subjects: [{ kind: 'User', name: 'alice' }], roleRef: { apiGroup: GROUP, kind: roleKind, name: roleName },
+    apiVersion: API,
+    kind,
+    metadata: { name, ...namespace },
+    subjects: [{ kind: 'User', name: 'alice' }],
+    roleRef: { apiGroup: GROUP, kind: roleKind, name: roleName },
   };
 }
 
@@ -31,11 +40,20 @@ describe('writing roles and bindings', () => {
     stored.put('clusterrolebindings', binding('ClusterRoleBinding', 'held', 'ClusterRole', 'held'));
   };
   const check = (object: UnstructuredObject, more: Partial<EscalationAttributes> = {}): string => {
-    const server = { ...stored, authorize: authorizer.authorize, rulesFor: authorizer.rulesFor };
+    const server = { ...stored, ...authorizer };
     const kind = { group: GROUP, kind: object.kind, plural: `${object.kind.toLowerCase()}s` };
     const { name, namespace } = object.metadata;
     try {
-      rbacEscalationCheck({ operation: 'CREATE', kind, namespace, name, object, user: alice, server, ...more });
+      rbacEscalationCheck({
+        operation: 'CREATE',
+        kind,
+        namespace,
+        name,
+        object,
+        user: alice,
+        server,
+        ...more,
+      });
       return 'passes';
     } catch (error) {
       return (error as Error).message;
@@ -91,7 +109,9 @@ describe('writing roles and bindings', () => {
   });
 
   it('does not find a role that is missing', () => {
-    expect(check(binding('ClusterRoleBinding', 'b', 'ClusterRole', 'none'))).toBe('clusterroles.rbac.authorization.k8s.io "none" not found');
+    expect(check(binding('ClusterRoleBinding', 'b', 'ClusterRole', 'none'))).toBe(
+      'clusterroles.rbac.authorization.k8s.io "none" not found',
+    );
   });
 
   it('lets the garbage collector and system:masters write, and looks at nothing else', () => {
@@ -100,13 +120,18 @@ describe('writing roles and bindings', () => {
     expect(check(collected, { operation: 'UPDATE', old })).toBe('passes');
     expect(check(old, { user: { name: 'root', groups: ['system:masters'] } })).toBe('passes');
     expect(check(old, { operation: 'DELETE' })).toBe('passes');
-    expect(check({ ...old, kind: 'Pod' }, { kind: { group: '', kind: 'Pod', plural: 'pods' } })).toBe('passes');
+    expect(check({ ...old, kind: 'Pod' }, { kind: { group: '', kind: 'Pod', plural: 'pods' } })).toBe(
+      'passes',
+    );
   });
 });
 
 describe('aggregation', () => {
   const part = (name: string, label: string, ...rules: PolicyRule[]): ClusterRole => ({
-    apiVersion: API, kind: 'ClusterRole', metadata: { name, labels: { [label]: 'true' } }, rules,
+    apiVersion: API,
+    kind: 'ClusterRole',
+    metadata: { name, labels: { [label]: 'true' } },
+    rules,
   });
   const nodes: PolicyRule = { verbs: ['get'], apiGroups: [''], resources: ['nodes'] };
 

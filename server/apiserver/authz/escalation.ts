@@ -1,4 +1,12 @@
-import { deepEqual, forbidden, notFound, type PolicyRule, type RoleRef, type UnstructuredObject, type UserInfo } from '#server/kube';
+import {
+  deepEqual,
+  forbidden,
+  notFound,
+  type PolicyRule,
+  type RoleRef,
+  type UnstructuredObject,
+  type UserInfo,
+} from '#server/kube';
 import type { KindDefinition, ServerFacilities } from '../kind.ts';
 import { RBAC_GROUP } from './rbac-index.ts';
 import { missingRules } from './rule-matching.ts';
@@ -31,14 +39,20 @@ export function rbacEscalationCheck(attributes: EscalationAttributes): void {
   if (user.groups.includes('system:masters')) return;
   if (operation === 'UPDATE' && old && onlyCollectorFieldsDiffer(object, old)) return;
   if (kind.kind === 'Role' || kind.kind === 'ClusterRole') checkRole(attributes, object);
-  else if (kind.kind === 'RoleBinding' || kind.kind === 'ClusterRoleBinding') checkBinding(attributes, object);
+  else if (kind.kind === 'RoleBinding' || kind.kind === 'ClusterRoleBinding')
+    checkBinding(attributes, object);
 }
 
 /** Owner references and finalizers are the garbage collector's to write, whatever the role grants. */
 function onlyCollectorFieldsDiffer(object: UnstructuredObject, old: UnstructuredObject): boolean {
   const comparable = (value: UnstructuredObject): unknown => ({
     ...value,
-    metadata: { ...value.metadata, ownerReferences: undefined, finalizers: undefined, managedFields: undefined },
+    metadata: {
+      ...value.metadata,
+      ownerReferences: undefined,
+      finalizers: undefined,
+      managedFields: undefined,
+    },
   });
   return deepEqual(comparable(object), comparable(old));
 }
@@ -57,17 +71,25 @@ function checkRole(attributes: EscalationAttributes, object: UnstructuredObject)
 function checkBinding(attributes: EscalationAttributes, object: UnstructuredObject): void {
   const { namespace, user, server } = attributes;
   const roleRef = object.roleRef as RoleRef | undefined;
-  const plural = roleRef?.kind === 'ClusterRole' ? 'clusterroles' : roleRef?.kind === 'Role' ? 'roles' : undefined;
+  const plural =
+    roleRef?.kind === 'ClusterRole' ? 'clusterroles' : roleRef?.kind === 'Role' ? 'roles' : undefined;
   if (!roleRef || !plural) return;
   const place = namespace ? { namespace } : {};
   const resource = { group: roleRef.apiGroup ?? '', plural, name: roleRef.name, ...place };
   if (server.authorize({ user, verb: 'bind', resource }).allowed) return;
-  const role = server.read({ group: RBAC_GROUP, plural }, plural === 'roles' ? namespace : undefined, roleRef.name);
+  const role = server.read(
+    { group: RBAC_GROUP, plural },
+    plural === 'roles' ? namespace : undefined,
+    roleRef.name,
+  );
   if (!role) throw notFound({ group: RBAC_GROUP, plural }, roleRef.name);
   confirmHeld(attributes, (role.rules as PolicyRule[] | undefined) ?? []);
 }
 
-function heldRules({ user, namespace, server }: EscalationAttributes): { rules: PolicyRule[]; error: string | undefined } {
+function heldRules({ user, namespace, server }: EscalationAttributes): {
+  rules: PolicyRule[];
+  error: string | undefined;
+} {
   const held = server.rulesFor(user, namespace ?? '');
   return { rules: [...held.resourceRules, ...held.nonResourceRules], error: held.evaluationError };
 }
@@ -80,7 +102,11 @@ function confirmHeld(attributes: EscalationAttributes, wanted: readonly PolicyRu
   const listed = [...new Set(compact(missing).map(describeRule))].sort().join('\n');
   const errors = held.error ? `; resolution errors: [${held.error}]` : '';
   const who = `user ${JSON.stringify(user.name)} (groups=${quoteAll(user.groups)})`;
-  throw forbidden(kind, name, `${who} is attempting to grant RBAC permissions not currently held:\n${listed}${errors}`);
+  throw forbidden(
+    kind,
+    name,
+    `${who} is attempting to grant RBAC permissions not currently held:\n${listed}${errors}`,
+  );
 }
 
 /** Joins atoms that differ by verb only. */

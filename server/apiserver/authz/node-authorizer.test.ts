@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { UnstructuredObject, UserInfo } from '#server/kube';
-import { createStoredObjects } from '../testing/stored-objects.ts';
 import type { AuthorizationAttributes } from '../kind.ts';
+import { createStoredObjects } from '../testing/stored-objects.ts';
 import { createAuthorizer } from './authorizer.ts';
 
 const kubelet: UserInfo = { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
@@ -11,7 +11,9 @@ function pod(name: string, nodeName: string, suffix: string): UnstructuredObject
     nodeName,
     serviceAccountName: `sa-${suffix}`,
     imagePullSecrets: [{ name: `pull-${suffix}` }],
-    containers: [{ name: 'c', env: [{ name: 'E', valueFrom: { secretKeyRef: { name: `env-${suffix}`, key: 'k' } } }] }],
+    containers: [
+      { name: 'c', env: [{ name: 'E', valueFrom: { secretKeyRef: { name: `env-${suffix}`, key: 'k' } } }] },
+    ],
     initContainers: [{ name: 'i', envFrom: [{ configMapRef: { name: `from-${suffix}` } }] }],
     volumes: [
       { name: 'a', secret: { secretName: `vol-${suffix}` } },
@@ -28,7 +30,10 @@ describe('the Node authorizer', () => {
   stored.put('pods', pod('mine', 'n1', 'mine'));
   stored.put('pods', pod('other', 'n2', 'other'));
   stored.put('persistentvolumes', {
-    apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'pv' }, spec: { claimRef: { namespace: 'x', name: 'claim-mine' } },
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'pv' },
+    spec: { claimRef: { namespace: 'x', name: 'claim-mine' } },
   });
   const authorizer = createAuthorizer(stored);
   const decide = (
@@ -37,7 +42,12 @@ describe('the Node authorizer', () => {
     more: Partial<NonNullable<AuthorizationAttributes['resource']>> = {},
     rest: Partial<AuthorizationAttributes> = {},
   ): string => {
-    const { allowed, reason } = authorizer.authorize({ user: kubelet, verb, resource: { group: '', plural, ...more }, ...rest });
+    const { allowed, reason } = authorizer.authorize({
+      user: kubelet,
+      verb,
+      resource: { group: '', plural, ...more },
+      ...rest,
+    });
     return allowed ? 'yes' : reason || 'no';
   };
   const unrelated = "no relationship found between node 'n1' and this object";
@@ -65,14 +75,20 @@ describe('the Node authorizer', () => {
 
   it('gives tokens only for the service accounts of its pods', () => {
     expect(decide('create', 'serviceaccounts', { ...x, name: 'sa-mine', subresource: 'token' })).toBe('yes');
-    expect(decide('create', 'serviceaccounts', { ...x, name: 'sa-other', subresource: 'token' })).toBe(unrelated);
-    expect(decide('create', 'serviceaccounts', { ...x, name: 'sa-mine' })).toBe('can only create token subresource of serviceaccount');
+    expect(decide('create', 'serviceaccounts', { ...x, name: 'sa-other', subresource: 'token' })).toBe(
+      unrelated,
+    );
+    expect(decide('create', 'serviceaccounts', { ...x, name: 'sa-mine' })).toBe(
+      'can only create token subresource of serviceaccount',
+    );
   });
 
   it('shows its own Node, Lease and CSINode', () => {
     const lease = { group: 'coordination.k8s.io', namespace: 'kube-node-lease' };
     expect(decide('get', 'nodes', { name: 'n1' })).toBe('yes');
-    expect(decide('get', 'nodes', { name: 'n2' })).toBe("node 'n1' cannot read 'n2', only its own Node object");
+    expect(decide('get', 'nodes', { name: 'n2' })).toBe(
+      "node 'n1' cannot read 'n2', only its own Node object",
+    );
     expect(decide('list', 'nodes')).toBe("node 'n1' cannot read all nodes, only its own Node object");
     expect(decide('patch', 'nodes', { name: 'n1', subresource: 'status' })).toBe('yes');
     expect(decide('delete', 'nodes', { name: 'n1' })).toBe('no');
@@ -90,8 +106,12 @@ describe('the Node authorizer', () => {
       fieldRequirements: [{ field: 'spec.nodeName', operator: '=', value }],
     });
     expect(decide('watch', 'pods', {}, selected('n1'))).toBe('yes');
-    expect(decide('watch', 'pods', {}, selected('n2'))).toBe('can only list/watch pods with spec.nodeName field selector');
-    expect(decide('list', 'pods', {}, { fieldRequirements: [] })).toBe('can only list/watch pods with spec.nodeName field selector');
+    expect(decide('watch', 'pods', {}, selected('n2'))).toBe(
+      'can only list/watch pods with spec.nodeName field selector',
+    );
+    expect(decide('list', 'pods', {}, { fieldRequirements: [] })).toBe(
+      'can only list/watch pods with spec.nodeName field selector',
+    );
   });
 
   it('follows a volume to its claim', () => {

@@ -48,7 +48,11 @@ type Asked = AuthorizationAttributes & { resource: NonNullable<AuthorizationAttr
 type Facilities = Pick<ServerFacilities, 'list' | 'read'>;
 
 /** The resources whose access depends on the node; undefined for all others. */
-function subdivided(node: string, attributes: AuthorizationAttributes, facilities: Facilities): Decision | undefined {
+function subdivided(
+  node: string,
+  attributes: AuthorizationAttributes,
+  facilities: Facilities,
+): Decision | undefined {
   const resource = attributes.resource;
   if (!resource) return undefined;
   const asked: Asked = { ...attributes, resource };
@@ -88,7 +92,12 @@ function getOnly({ verb, resource }: Asked): Decision | undefined {
   return resource.name ? undefined : no('No Object name found');
 }
 
-function readReferenced(node: string, asked: Asked, facilities: Facilities, names: (pod: Pod) => Iterable<string>): Decision {
+function readReferenced(
+  node: string,
+  asked: Asked,
+  facilities: Facilities,
+  names: (pod: Pod) => Iterable<string>,
+): Decision {
   const { verb, resource } = asked;
   if (!READ.has(verb)) return no('can only read resources of this type');
   if (resource.subresource) return no('cannot read subresource');
@@ -102,7 +111,12 @@ function podsOn(node: string, namespace: string, facilities: Facilities): Pod[] 
   return pods.filter((candidate) => candidate.spec?.nodeName === node);
 }
 
-function somePodNames(node: string, { resource }: Asked, facilities: Facilities, names: (pod: Pod) => Iterable<string>): boolean {
+function somePodNames(
+  node: string,
+  { resource }: Asked,
+  facilities: Facilities,
+  names: (pod: Pod) => Iterable<string>,
+): boolean {
   const wanted = resource.name ?? '';
   for (const candidate of podsOn(node, resource.namespace ?? '', facilities)) {
     for (const name of names(candidate)) if (name === wanted) return true;
@@ -156,28 +170,41 @@ function claim(node: string, asked: Asked, facilities: Facilities): Decision {
 
 function volumeServes(node: string, name: string, facilities: Facilities): boolean {
   const volume = facilities.read({ group: '', plural: 'persistentvolumes' }, undefined, name);
-  const reference = (volume?.spec as { claimRef?: { namespace?: string; name?: string } } | undefined)?.claimRef;
+  const reference = (volume?.spec as { claimRef?: { namespace?: string; name?: string } } | undefined)
+    ?.claimRef;
   if (!reference?.namespace || !reference.name) return false;
   const wanted = reference.name;
-  return podsOn(node, reference.namespace, facilities).some((candidate) => [...claimsOf(candidate)].includes(wanted));
+  return podsOn(node, reference.namespace, facilities).some((candidate) =>
+    [...claimsOf(candidate)].includes(wanted),
+  );
 }
 
 function attachmentOf(name: string, facilities: Facilities): string | undefined {
-  const attachment = facilities.read({ group: 'storage.k8s.io', plural: 'volumeattachments' }, undefined, name);
+  const attachment = facilities.read(
+    { group: 'storage.k8s.io', plural: 'volumeattachments' },
+    undefined,
+    name,
+  );
   return (attachment?.spec as { nodeName?: string } | undefined)?.nodeName;
 }
 
 function serviceAccount(node: string, asked: Asked, facilities: Facilities): Decision {
   const { verb, resource } = asked;
   const reads = verb === 'get' && !resource.subresource;
-  if (!reads && (verb !== 'create' || !resource.name)) return no('can only create tokens for individual service accounts');
-  if (!reads && resource.subresource !== 'token') return no('can only create token subresource of serviceaccount');
-  return related(node, somePodNames(node, asked, facilities, (candidate) => [candidate.spec?.serviceAccountName ?? '']));
+  if (!reads && (verb !== 'create' || !resource.name))
+    return no('can only create tokens for individual service accounts');
+  if (!reads && resource.subresource !== 'token')
+    return no('can only create token subresource of serviceaccount');
+  return related(
+    node,
+    somePodNames(node, asked, facilities, (candidate) => [candidate.spec?.serviceAccountName ?? '']),
+  );
 }
 
 function lease(node: string, { verb, resource }: Asked): Decision {
   if (!OWN_OBJECT.has(verb)) return no('can only get, create, update, patch, or delete a node lease');
-  if (resource.namespace !== 'kube-node-lease') return no('can only access leases in the "kube-node-lease" system namespace');
+  if (resource.namespace !== 'kube-node-lease')
+    return no('can only access leases in the "kube-node-lease" system namespace');
   if (verb !== 'create' && resource.name !== node) {
     return no('can only access node lease with the same name as the requesting node');
   }
@@ -209,7 +236,11 @@ function ownNode(node: string, { verb, resource }: Asked): Decision {
 function pod(node: string, asked: Asked, facilities: Facilities): Decision {
   const { verb, resource } = asked;
   const own = (): Decision => {
-    const found = facilities.read({ group: '', plural: 'pods' }, resource.namespace, resource.name ?? '') as unknown as Pod | undefined;
+    const found = facilities.read(
+      { group: '', plural: 'pods' },
+      resource.namespace,
+      resource.name ?? '',
+    ) as unknown as Pod | undefined;
     return related(node, found?.spec?.nodeName === node);
   };
   if (resource.subresource === 'status') return verb === 'update' || verb === 'patch' ? ALLOWED : no('');
@@ -219,6 +250,10 @@ function pod(node: string, asked: Asked, facilities: Facilities): Decision {
   if (verb === 'get') return resource.name ? own() : no('No Object name found');
   if (verb !== 'list' && verb !== 'watch') return no('');
   const selected = asked.fieldRequirements;
-  if (!selected || selected.some((r) => r.field === 'spec.nodeName' && r.operator === '=' && r.value === node)) return ALLOWED;
+  if (
+    !selected ||
+    selected.some((r) => r.field === 'spec.nodeName' && r.operator === '=' && r.value === node)
+  )
+    return ALLOWED;
   return resource.name ? own() : no('can only list/watch pods with spec.nodeName field selector');
 }

@@ -11,7 +11,12 @@ import { missingRules, ruleAllows } from './rule-matching.ts';
 const API = 'rbac.authorization.k8s.io/v1';
 const alice: UserInfo = { name: 'alice', groups: ['dev', 'system:authenticated'] };
 
-function ask(verb: string, plural: string, more: Partial<NonNullable<AuthorizationAttributes['resource']>> = {}, user = alice): AuthorizationAttributes {
+function ask(
+  verb: string,
+  plural: string,
+  more: Partial<NonNullable<AuthorizationAttributes['resource']>> = {},
+  user = alice,
+): AuthorizationAttributes {
   return { user, verb, resource: { group: '', plural, ...more } };
 }
 
@@ -22,7 +27,13 @@ function clusterRole(name: string, ...rules: PolicyRule[]): UnstructuredObject {
 function binding(name: string, role: string, subject: Subject, namespace?: string): UnstructuredObject {
   const kind = namespace ? 'RoleBinding' : 'ClusterRoleBinding';
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role };
-  return { apiVersion: API, kind, metadata: { name, ...(namespace ? { namespace } : {}) }, subjects: [subject], roleRef };
+  return {
+    apiVersion: API,
+    kind,
+    metadata: { name, ...(namespace ? { namespace } : {}) },
+    subjects: [subject],
+    roleRef,
+  };
 }
 
 const reader: PolicyRule = { verbs: ['get', 'list'], apiGroups: [''], resources: ['pods', 'pods/log'] };
@@ -36,22 +47,53 @@ describe('one rule', () => {
     ['a subresource that is not listed', reader, ask('get', 'pods', { subresource: 'exec' }), false],
     ['another group', reader, ask('get', 'pods', { group: 'metrics.k8s.io' }), false],
     ['a star', star, ask('delete', 'widgets', { group: 'example.com', subresource: 'scale' }), true],
-    ['*/scale', { ...star, resources: ['*/scale'] }, ask('get', 'deployments', { group: 'apps', subresource: 'scale' }), true],
+    [
+      '*/scale',
+      { ...star, resources: ['*/scale'] },
+      ask('get', 'deployments', { group: 'apps', subresource: 'scale' }),
+      true,
+    ],
     ['*/scale without a subresource', { ...star, resources: ['*/scale'] }, ask('get', 'deployments'), false],
-    ['pods/* is no pattern', { ...star, resources: ['pods/*'] }, ask('get', 'pods', { subresource: 'log' }), false],
+    [
+      'pods/* is no pattern',
+      { ...star, resources: ['pods/*'] },
+      ask('get', 'pods', { subresource: 'log' }),
+      false,
+    ],
     ['the named object', { ...reader, resourceNames: ['a'] }, ask('get', 'pods', { name: 'a' }), true],
     ['another object', { ...reader, resourceNames: ['a'] }, ask('get', 'pods', { name: 'b' }), false],
-    ['no object although names are asked for', { ...reader, resourceNames: ['a'] }, ask('list', 'pods'), false],
-    ['a path', { verbs: ['get'], nonResourceURLs: ['/healthz'] }, { user: alice, verb: 'get', path: '/healthz' }, true],
-    ['a path below', { verbs: ['get'], nonResourceURLs: ['/apis/*'] }, { user: alice, verb: 'get', path: '/apis/apps' }, true],
-    ['the path itself without its slash', { verbs: ['get'], nonResourceURLs: ['/apis/*'] }, { user: alice, verb: 'get', path: '/apis' }, false],
+    [
+      'no object although names are asked for',
+      { ...reader, resourceNames: ['a'] },
+      ask('list', 'pods'),
+      false,
+    ],
+    [
+      'a path',
+      { verbs: ['get'], nonResourceURLs: ['/healthz'] },
+      { user: alice, verb: 'get', path: '/healthz' },
+      true,
+    ],
+    [
+      'a path below',
+      { verbs: ['get'], nonResourceURLs: ['/apis/*'] },
+      { user: alice, verb: 'get', path: '/apis/apps' },
+      true,
+    ],
+    [
+      'the path itself without its slash',
+      { verbs: ['get'], nonResourceURLs: ['/apis/*'] },
+      { user: alice, verb: 'get', path: '/apis' },
+      false,
+    ],
     ['any path', { verbs: ['*'], nonResourceURLs: ['*'] }, { user: alice, verb: 'get', path: '/x' }, true],
     ['a path, by a resource rule', star, { user: alice, verb: 'get', path: '/x' }, false],
   ])('%s', (_, rule, attributes, expected) => {
     expect(ruleAllows(rule, attributes)).toBe(expected);
   });
 
-  const some = (values: string[]): fc.Arbitrary<string[]> => fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 3 });
+  const some = (values: string[]): fc.Arbitrary<string[]> =>
+    fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 3 });
   const ruleOf = fc.record({
     verbs: some(['*', 'get', 'list', 'create']),
     apiGroups: some(['*', '', 'apps']),
@@ -69,7 +111,9 @@ describe('one rule', () => {
   it('agrees with a naive model that spells every pattern out', () => {
     fc.assert(
       fc.property(ruleOf, askOf, (rule, asked) => {
-        const patterns = asked.subresource ? ['*', `${asked.plural}/${asked.subresource}`, `*/${asked.subresource}`] : ['*', asked.plural];
+        const patterns = asked.subresource
+          ? ['*', `${asked.plural}/${asked.subresource}`, `*/${asked.subresource}`]
+          : ['*', asked.plural];
         const expected =
           ['*', asked.verb].some((verb) => rule.verbs.includes(verb)) &&
           ['*', asked.group].some((group) => rule.apiGroups.includes(group)) &&
@@ -83,11 +127,16 @@ describe('one rule', () => {
 
   it('what covers a rule allows everything that rule allows', () => {
     fc.assert(
-      fc.property(fc.array(ruleOf, { maxLength: 4 }), ruleOf, askOf, (held, wanted, { verb, ...resource }) => {
-        const attributes = { user: alice, verb, resource };
-        fc.pre(missingRules(held, [wanted]).length === 0 && ruleAllows(wanted, attributes));
-        expect(held.some((rule) => ruleAllows(rule, attributes))).toBe(true);
-      }),
+      fc.property(
+        fc.array(ruleOf, { maxLength: 4 }),
+        ruleOf,
+        askOf,
+        (held, wanted, { verb, ...resource }) => {
+          const attributes = { user: alice, verb, resource };
+          fc.pre(missingRules(held, [wanted]).length === 0 && ruleAllows(wanted, attributes));
+          expect(held.some((rule) => ruleAllows(rule, attributes))).toBe(true);
+        },
+      ),
       { numRuns: 200 },
     );
   });
@@ -111,13 +160,23 @@ describe('the authorizer', () => {
   });
 
   it('keeps a RoleBinding to its namespace, and completes a service account with it', () => {
-    const builder: UserInfo = { name: 'system:serviceaccount:team:builder', groups: ['system:serviceaccounts'] };
-    stored.put('rolebindings', binding('build', 'reader', { kind: 'ServiceAccount', name: 'builder' }, 'team'));
+    const builder: UserInfo = {
+      name: 'system:serviceaccount:team:builder',
+      groups: ['system:serviceaccounts'],
+    };
+    stored.put(
+      'rolebindings',
+      binding('build', 'reader', { kind: 'ServiceAccount', name: 'builder' }, 'team'),
+    );
     expect(authorizer.authorize(ask('get', 'pods', { namespace: 'team' }, builder))).toEqual({
       allowed: true,
-      reason: 'RBAC: allowed by RoleBinding "build/team" of ClusterRole "reader" to ServiceAccount "builder/team"',
+      reason:
+        'RBAC: allowed by RoleBinding "build/team" of ClusterRole "reader" to ServiceAccount "builder/team"',
     });
-    expect(authorizer.authorize(ask('get', 'pods', { namespace: 'other' }, builder))).toEqual({ allowed: false, reason: '' });
+    expect(authorizer.authorize(ask('get', 'pods', { namespace: 'other' }, builder))).toEqual({
+      allowed: false,
+      reason: '',
+    });
     expect(authorizer.authorize(ask('list', 'pods', {}, builder)).allowed).toBe(false);
   });
 
@@ -136,7 +195,9 @@ describe('the authorizer', () => {
   });
 
   it('words refusals of cluster-wide and of path requests', () => {
-    expect(authorizationFailure(ask('list', 'deployments', { group: 'apps', subresource: 'scale' }), '').message).toBe(
+    expect(
+      authorizationFailure(ask('list', 'deployments', { group: 'apps', subresource: 'scale' }), '').message,
+    ).toBe(
       'deployments.apps is forbidden: User "alice" cannot list resource "deployments/scale" in API group "apps" at the cluster scope',
     );
     expect(authorizationFailure({ user: alice, verb: 'get', path: '/metrics' }, '').message).toBe(
@@ -163,11 +224,15 @@ describe('the authorizer', () => {
 
   it('lets system:masters do anything', () => {
     const root: UserInfo = { name: 'root', groups: ['system:masters'] };
-    expect(authorizer.authorize({ user: root, verb: 'delete', path: '/everything' })).toEqual({ allowed: true, reason: '' });
+    expect(authorizer.authorize({ user: root, verb: 'delete', path: '/everything' })).toEqual({
+      allowed: true,
+      reason: '',
+    });
   });
 
   it('is quick once it knows a user', () => {
-    for (const object of bootstrapRbac()) stored.put(`${object.kind.toLowerCase()}s`, object as UnstructuredObject);
+    for (const object of bootstrapRbac())
+      stored.put(`${object.kind.toLowerCase()}s`, object as UnstructuredObject);
     const asked = ask('create', 'pods', { namespace: 'x' });
     for (let i = 0; i < 2000; i++) authorizer.authorize(asked);
     const rounds = 20_000;
@@ -183,13 +248,17 @@ describe('the default policy', () => {
     authorizer.authorize({ user, ...attributes }).allowed;
   beforeEach(() => {
     const stored = createStoredObjects();
-    for (const object of bootstrapRbac()) stored.put(`${object.kind.toLowerCase()}s`, object as UnstructuredObject);
-    for (const role of ['admin', 'edit', 'view']) stored.put('rolebindings', binding(role, role, { kind: 'User', name: role }, 'team'));
+    for (const object of bootstrapRbac())
+      stored.put(`${object.kind.toLowerCase()}s`, object as UnstructuredObject);
+    for (const role of ['admin', 'edit', 'view'])
+      stored.put('rolebindings', binding(role, role, { kind: 'User', name: role }, 'team'));
     authorizer = createAuthorizer(stored);
   });
 
   it('has what upstream has, marked as defaults', () => {
-    const names = bootstrapRbac().map((object) => `${object.kind}/${object.metadata.namespace ?? ''}/${object.metadata.name}`);
+    const names = bootstrapRbac().map(
+      (object) => `${object.kind}/${object.metadata.namespace ?? ''}/${object.metadata.name}`,
+    );
     expect(new Set(names).size).toBe(names.length);
     expect(names).toEqual(
       expect.arrayContaining([
@@ -221,12 +290,17 @@ describe('the default policy', () => {
     ['admin', 'get', 'pods', '', true],
     ['admin', 'create', 'resourcequotas', '', false],
   ])('%s may %s %s.%s: %s', (name, verb, plural, group, expected) => {
-    expect(may({ name, groups: [] }, { verb, resource: { group, plural, namespace: 'team' } })).toBe(expected);
+    expect(may({ name, groups: [] }, { verb, resource: { group, plural, namespace: 'team' } })).toBe(
+      expected,
+    );
   });
 
   it('shows anybody the version, and discovery to the authenticated', () => {
     const nobody: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
-    expect([may(nobody, { verb: 'get', path: '/version' }), may(nobody, { verb: 'get', path: '/apis' })]).toEqual([true, false]);
+    expect([
+      may(nobody, { verb: 'get', path: '/version' }),
+      may(nobody, { verb: 'get', path: '/apis' }),
+    ]).toEqual([true, false]);
     expect(may(alice, { verb: 'get', path: '/openapi/v3/api/v1' })).toBe(true);
   });
 });

@@ -52,9 +52,15 @@ export function createRbacIndex(facilities: Pick<ServerFacilities, 'list' | 'rea
   const remembered = new Map<string, readonly Grant[]>();
   let everything = true;
 
-  const put = (plural: string, namespace: string, name: string, object: UnstructuredObject | undefined): void => {
+  const put = (
+    plural: string,
+    namespace: string,
+    name: string,
+    object: UnstructuredObject | undefined,
+  ): void => {
     if (plural.endsWith('bindings')) place(bindings, namespace, name, object && bindingOf(object));
-    else place(rules, namespace, name, object && internRules((object.rules as PolicyRule[] | undefined) ?? []));
+    else
+      place(rules, namespace, name, object && internRules((object.rules as PolicyRule[] | undefined) ?? []));
   };
   const catchUp = (): void => {
     if (everything) {
@@ -67,7 +73,11 @@ export function createRbacIndex(facilities: Pick<ServerFacilities, 'list' | 'rea
       }
     } else {
       for (const change of pending.values()) {
-        const stored = facilities.read({ group: RBAC_GROUP, plural: change.plural }, change.namespace, change.name);
+        const stored = facilities.read(
+          { group: RBAC_GROUP, plural: change.plural },
+          change.namespace,
+          change.name,
+        );
         put(change.plural, change.namespace ?? '', change.name, stored);
       }
     }
@@ -77,10 +87,15 @@ export function createRbacIndex(facilities: Pick<ServerFacilities, 'list' | 'rea
   };
   const rulesOf = (binding: Binding): readonly PolicyRule[] | string => {
     if (binding.roleKind === 'ClusterRole') {
-      return rules.get('')?.get(binding.roleName) ?? `clusterrole.${RBAC_GROUP} "${binding.roleName}" not found`;
+      return (
+        rules.get('')?.get(binding.roleName) ?? `clusterrole.${RBAC_GROUP} "${binding.roleName}" not found`
+      );
     }
     if (binding.roleKind === 'Role') {
-      return rules.get(binding.namespace)?.get(binding.roleName) ?? `role.${RBAC_GROUP} "${binding.roleName}" not found`;
+      return (
+        rules.get(binding.namespace)?.get(binding.roleName) ??
+        `role.${RBAC_GROUP} "${binding.roleName}" not found`
+      );
     }
     return `unsupported role reference kind: "${binding.roleKind}"`;
   };
@@ -94,7 +109,9 @@ export function createRbacIndex(facilities: Pick<ServerFacilities, 'list' | 'rea
         if (!binding || !subject) continue;
         const found = rulesOf(binding);
         const source = describe(binding, subject);
-        grants.push(typeof found === 'string' ? { source, rules: [], error: found } : { source, rules: found });
+        grants.push(
+          typeof found === 'string' ? { source, rules: [], error: found } : { source, rules: found },
+        );
       }
     }
     return grants;
@@ -130,7 +147,10 @@ function place<T>(shelf: Shelf<T>, namespace: string, name: string, value: T | u
     if (byName?.size === 0) shelf.delete(namespace);
     return;
   }
-  if (!byName) shelf.set(namespace, (byName = new Map()));
+  if (!byName) {
+    byName = new Map<string, T>();
+    shelf.set(namespace, byName);
+  }
   byName.set(name, value);
 }
 
@@ -163,7 +183,10 @@ function appliesTo(subject: Subject, user: UserInfo, bindingNamespace: string): 
 function describe(binding: Binding, subject: Subject): string {
   const kind = binding.namespace ? 'RoleBinding' : 'ClusterRoleBinding';
   const name = binding.namespace ? `${binding.name}/${binding.namespace}` : binding.name;
-  const whom = subject.kind === 'ServiceAccount' ? `${subject.name}/${subject.namespace || binding.namespace}` : subject.name;
+  const whom =
+    subject.kind === 'ServiceAccount'
+      ? `${subject.name}/${subject.namespace || binding.namespace}`
+      : subject.name;
   const quote = JSON.stringify;
   return `${kind} ${quote(name)} of ${binding.roleKind} ${quote(binding.roleName)} to ${subject.kind} ${quote(whom)}`;
 }

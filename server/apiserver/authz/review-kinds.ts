@@ -51,48 +51,80 @@ function review(group: string, kind: string, virtual: Answer, namespaced = false
 }
 
 function specOf<T>(object: UnstructuredObject): Partial<T> {
-  return (object.spec ?? {}) as Partial<T>;
+  return object.spec ?? {};
 }
 
+/** What was asked, with the answer; objects without a name show none. */
 function answer(object: UnstructuredObject, status: object): UnstructuredObject {
-  return { ...object, status };
+  const metadata: Partial<UnstructuredObject['metadata']> = { ...object.metadata };
+  if (!metadata.name) delete metadata.name;
+  return { ...object, metadata: metadata as UnstructuredObject['metadata'], status };
 }
 
-async function subjectAccessReview(context: RequestContext, object: UnstructuredObject): Promise<UnstructuredObject> {
+async function subjectAccessReview(
+  context: RequestContext,
+  object: UnstructuredObject,
+): Promise<UnstructuredObject> {
   const spec = specOf<SubjectAccessReviewSpec>(object);
-  refuseWhenInvalid('SubjectAccessReview', [...attributeErrors(spec), ...subjectErrors(spec), ...metadataErrors(object)]);
+  refuseWhenInvalid('SubjectAccessReview', [
+    ...attributeErrors(spec),
+    ...subjectErrors(spec),
+    ...metadataErrors(object),
+  ]);
   return answer(object, decide(context, subjectOf(spec), spec));
 }
 
-async function localSubjectAccessReview(context: RequestContext, object: UnstructuredObject): Promise<UnstructuredObject> {
+async function localSubjectAccessReview(
+  context: RequestContext,
+  object: UnstructuredObject,
+): Promise<UnstructuredObject> {
   const spec = specOf<SubjectAccessReviewSpec>(object);
   const errors = [...attributeErrors(spec), ...subjectErrors(spec)];
   const asked = spec.resourceAttributes;
   if (asked && asked.namespace !== context.namespace) {
     const field = 'spec.resourceAttributes.namespace';
-    errors.push({ type: 'FieldValueInvalid', field, value: asked.namespace ?? '', detail: 'must match metadata.namespace' });
+    errors.push({
+      type: 'FieldValueInvalid',
+      field,
+      value: asked.namespace ?? '',
+      detail: 'must match metadata.namespace',
+    });
   }
   if (spec.nonResourceAttributes) {
     const field = 'spec.nonResourceAttributes';
-    errors.push({ type: 'FieldValueInvalid', field, value: spec.nonResourceAttributes, detail: 'disallowed on this kind of request' });
+    errors.push({
+      type: 'FieldValueInvalid',
+      field,
+      value: spec.nonResourceAttributes,
+      detail: 'disallowed on this kind of request',
+    });
   }
   refuseWhenInvalid('LocalSubjectAccessReview', errors);
   return answer(object, decide(context, subjectOf(spec), spec));
 }
 
-async function selfSubjectAccessReview(context: RequestContext, object: UnstructuredObject): Promise<UnstructuredObject> {
+async function selfSubjectAccessReview(
+  context: RequestContext,
+  object: UnstructuredObject,
+): Promise<UnstructuredObject> {
   const spec = specOf<SubjectAccessReviewSpec>(object);
   refuseWhenInvalid('SelfSubjectAccessReview', [...attributeErrors(spec), ...metadataErrors(object)]);
   return answer(object, decide(context, context.user, spec));
 }
 
-async function selfSubjectRulesReview(context: RequestContext, object: UnstructuredObject): Promise<UnstructuredObject> {
+async function selfSubjectRulesReview(
+  context: RequestContext,
+  object: UnstructuredObject,
+): Promise<UnstructuredObject> {
   const { namespace } = specOf<{ namespace: string }>(object);
   if (!namespace) throw badRequest('no namespace on request');
   return answer(object, context.server.rulesFor(context.user, namespace));
 }
 
-async function selfSubjectReview(context: RequestContext, object: UnstructuredObject): Promise<UnstructuredObject> {
+async function selfSubjectReview(
+  context: RequestContext,
+  object: UnstructuredObject,
+): Promise<UnstructuredObject> {
   return answer(object, { userInfo: userInfo(context.user) });
 }
 
@@ -118,7 +150,12 @@ function userInfo(user: UserInfo): object {
 }
 
 function subjectOf(spec: Partial<SubjectAccessReviewSpec>): UserInfo {
-  return { name: spec.user ?? '', groups: spec.groups ?? [], ...(spec.uid ? { uid: spec.uid } : {}), ...(spec.extra ? { extra: spec.extra } : {}) };
+  return {
+    name: spec.user ?? '',
+    groups: spec.groups ?? [],
+    ...(spec.uid ? { uid: spec.uid } : {}),
+    ...(spec.extra ? { extra: spec.extra } : {}),
+  };
 }
 
 function decide(context: RequestContext, user: UserInfo, spec: Partial<SubjectAccessReviewSpec>): object {
@@ -155,7 +192,11 @@ function requirementsOf({ fieldSelector }: ResourceAttributes): {
     const listed = (fieldSelector?.requirements ?? []).flatMap(({ key, operator, values }) => {
       const [value, ...more] = values ?? [];
       if (value === undefined || more.length > 0) return [];
-      return operator === 'In' ? { field: key, operator: '=', value } : operator === 'NotIn' ? { field: key, operator: '!=', value } : [];
+      return operator === 'In'
+        ? { field: key, operator: '=', value }
+        : operator === 'NotIn'
+          ? { field: key, operator: '!=', value }
+          : [];
     });
     return { requirements: [...raw, ...listed] };
   } catch (error) {
@@ -168,10 +209,20 @@ function refuseWhenInvalid(kind: string, errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalid({ group: AUTHORIZATION, kind }, '', errors);
 }
 
-function attributeErrors({ resourceAttributes, nonResourceAttributes }: Partial<SubjectAccessReviewSpec>): FieldError[] {
+function attributeErrors({
+  resourceAttributes,
+  nonResourceAttributes,
+}: Partial<SubjectAccessReviewSpec>): FieldError[] {
   if (resourceAttributes && nonResourceAttributes) {
     const detail = 'cannot be specified in combination with resourceAttributes';
-    return [{ type: 'FieldValueInvalid', field: 'spec.nonResourceAttributes', value: nonResourceAttributes, detail }];
+    return [
+      {
+        type: 'FieldValueInvalid',
+        field: 'spec.nonResourceAttributes',
+        value: nonResourceAttributes,
+        detail,
+      },
+    ];
   }
   if (resourceAttributes || nonResourceAttributes) return [];
   const detail = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
@@ -180,7 +231,14 @@ function attributeErrors({ resourceAttributes, nonResourceAttributes }: Partial<
 
 function subjectErrors({ user, groups }: Partial<SubjectAccessReviewSpec>): FieldError[] {
   if (user || groups?.length) return [];
-  return [{ type: 'FieldValueInvalid', field: 'spec.user', value: '', detail: 'at least one of user or group must be specified' }];
+  return [
+    {
+      type: 'FieldValueInvalid',
+      field: 'spec.user',
+      value: '',
+      detail: 'at least one of user or group must be specified',
+    },
+  ];
 }
 
 function metadataErrors({ metadata }: UnstructuredObject): FieldError[] {

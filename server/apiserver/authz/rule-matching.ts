@@ -21,7 +21,9 @@ function hasOrStar(list: readonly string[] | undefined, value: string): boolean 
 function resourceMatches(list: readonly string[] | undefined, plural: string, subresource: string): boolean {
   if (!list) return false;
   const combined = subresource ? `${plural}/${subresource}` : plural;
-  return list.some((entry) => entry === '*' || entry === combined || (subresource !== '' && entry === `*/${subresource}`));
+  return list.some(
+    (entry) => entry === '*' || entry === combined || (subresource !== '' && entry === `*/${subresource}`),
+  );
 }
 
 function resourceNameMatches(names: readonly string[] | undefined, name: string): boolean {
@@ -51,17 +53,20 @@ function atomsOf(rule: PolicyRule): PolicyRule[] {
     for (const resource of rule.resources ?? []) {
       for (const verb of rule.verbs) {
         const atom = { apiGroups: [group], resources: [resource], verbs: [verb] };
-        if (rule.resourceNames?.length) atoms.push(...rule.resourceNames.map((name) => ({ ...atom, resourceNames: [name] })));
+        if (rule.resourceNames?.length)
+          atoms.push(...rule.resourceNames.map((name) => ({ ...atom, resourceNames: [name] })));
         else atoms.push(atom);
       }
     }
   }
-  for (const url of rule.nonResourceURLs ?? []) for (const verb of rule.verbs) atoms.push({ nonResourceURLs: [url], verbs: [verb] });
+  for (const url of rule.nonResourceURLs ?? [])
+    for (const verb of rule.verbs) atoms.push({ nonResourceURLs: [url], verbs: [verb] });
   return atoms;
 }
 
 function covers(rule: PolicyRule, atom: PolicyRule): boolean {
-  const each = (atoms: readonly string[] | undefined, holds: (value: string) => boolean): boolean => atoms?.every(holds) ?? true;
+  const each = (atoms: readonly string[] | undefined, holds: (value: string) => boolean): boolean =>
+    atoms?.every(holds) ?? true;
   return (
     each(atom.verbs, (verb) => hasOrStar(rule.verbs, verb)) &&
     each(atom.apiGroups, (group) => hasOrStar(rule.apiGroups, group)) &&
@@ -75,5 +80,7 @@ function covers(rule: PolicyRule, atom: PolicyRule): boolean {
 
 function coversResource(list: readonly string[] | undefined, resource: string): boolean {
   const slash = resource.indexOf('/');
-  return slash < 0 ? resourceMatches(list, resource, '') : resourceMatches(list, resource.slice(0, slash), resource.slice(slash + 1));
+  return slash < 0
+    ? resourceMatches(list, resource, '')
+    : resourceMatches(list, resource.slice(0, slash), resource.slice(slash + 1));
 }

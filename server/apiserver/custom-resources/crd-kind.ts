@@ -1,4 +1,10 @@
-import { type CustomResourceDefinition, customSchema, formatTime, pruneUnknownFields, type UnstructuredObject } from '#server/kube';
+import {
+  type CustomResourceDefinition,
+  customSchema,
+  formatTime,
+  pruneUnknownFields,
+  type UnstructuredObject,
+} from '#server/kube';
 import { setMember } from '../json.ts';
 import { as, type KindDefinition, type RequestContext } from '../kind.ts';
 import { createdAtColumn, nameColumn } from '../kinds/cells.ts';
@@ -39,22 +45,35 @@ export const crdKind: KindDefinition = {
       object.status = statusOf(as<CustomResourceDefinition>(object), undefined, context);
     },
     prepareForUpdate(object, old, context) {
-      if (context.subresource === undefined) object.status = statusOf(as<CustomResourceDefinition>(object), as<CustomResourceDefinition>(old), context);
+      if (context.subresource === undefined)
+        object.status = statusOf(
+          as<CustomResourceDefinition>(object),
+          as<CustomResourceDefinition>(old),
+          context,
+        );
     },
     prepareForDelete(object, context) {
       const crd = as<CustomResourceDefinition>(object);
-      object.status = { ...crd.status, conditions: withCondition(crd.status?.conditions ?? [], terminating(), context.server.now()) };
+      object.status = {
+        ...crd.status,
+        conditions: withCondition(crd.status?.conditions ?? [], terminating(), context.server.now()),
+      };
     },
     validate: (object) => shapeErrors(object) ?? definitionErrors(as<CustomResourceDefinition>(object)),
     validateUpdate: (object, old) =>
-      shapeErrors(object) ?? definitionErrors(as<CustomResourceDefinition>(object), as<CustomResourceDefinition>(old)),
+      shapeErrors(object) ??
+      definitionErrors(as<CustomResourceDefinition>(object), as<CustomResourceDefinition>(old)),
   },
   columns: [nameColumn, createdAtColumn],
 };
 
 /** Served, and its objects may be written. */
 export function isEstablished(crd: CustomResourceDefinition): boolean {
-  return crd.status?.conditions?.some((condition) => condition.type === 'Established' && condition.status === 'True') ?? false;
+  return (
+    crd.status?.conditions?.some(
+      (condition) => condition.type === 'Established' && condition.status === 'True',
+    ) ?? false
+  );
 }
 
 /** The rest of the checks takes the shape for granted. */
@@ -75,7 +94,11 @@ function fillDefinition(object: UnstructuredObject): void {
   names.listKind ||= `${names.kind}List`;
 }
 
-function statusOf(crd: CustomResourceDefinition, old: CustomResourceDefinition | undefined, context: RequestContext): Status {
+function statusOf(
+  crd: CustomResourceDefinition,
+  old: CustomResourceDefinition | undefined,
+  context: RequestContext,
+): Status {
   if (shapeErrors(as<UnstructuredObject>(crd))) return old?.status ?? {};
   const storage = crd.spec.versions.find((version) => version.storage)?.name;
   const stored = old?.status?.storedVersions ?? [];
@@ -103,15 +126,22 @@ function acceptNames(
   const kinds = new Set<string>();
   for (const other of context.server.list({ group: GROUP, plural: 'customresourcedefinitions' })) {
     const { spec, status } = as<CustomResourceDefinition>(other);
-    if (other.metadata.name === crd.metadata.name || spec.group !== crd.spec.group || !status?.acceptedNames) continue;
+    if (other.metadata.name === crd.metadata.name || spec.group !== crd.spec.group || !status?.acceptedNames)
+      continue;
     const taken = status.acceptedNames;
-    for (const name of [taken.plural, taken.singular, ...(taken.shortNames ?? [])]) if (name) resources.add(name);
+    for (const name of [taken.plural, taken.singular, ...(taken.shortNames ?? [])])
+      if (name) resources.add(name);
     for (const name of [taken.kind, taken.listKind]) if (name) kinds.add(name);
   }
   const wanted = crd.spec.names;
   const before = old?.status?.acceptedNames;
   let conflict: Conflict | undefined;
-  const accept = (name: string, taken: ReadonlySet<string>, previous: string | undefined, reason: string): string => {
+  const accept = (
+    name: string,
+    taken: ReadonlySet<string>,
+    previous: string | undefined,
+    reason: string,
+  ): string => {
     if (!taken.has(name)) return name;
     conflict = { reason, message: `${JSON.stringify(name)} is already in use` };
     return previous ?? '';
@@ -125,11 +155,18 @@ function acceptNames(
   const takenShort = (wanted.shortNames ?? []).filter((name) => resources.has(name));
   if (takenShort.length > 0) {
     const texts = takenShort.map((name) => `${JSON.stringify(name)} is already in use`);
-    conflict = { reason: 'ShortNamesConflict', message: texts.length > 1 ? `[${texts.join(', ')}]` : (texts[0] ?? '') };
+    conflict = {
+      reason: 'ShortNamesConflict',
+      message: texts.length > 1 ? `[${texts.join(', ')}]` : (texts[0] ?? ''),
+    };
   }
   const shortNames = takenShort.length > 0 ? before?.shortNames : wanted.shortNames;
   return {
-    names: { ...names, ...(shortNames ? { shortNames } : {}), ...(wanted.categories ? { categories: wanted.categories } : {}) },
+    names: {
+      ...names,
+      ...(shortNames ? { shortNames } : {}),
+      ...(wanted.categories ? { categories: wanted.categories } : {}),
+    },
     conflict,
   };
 }
@@ -141,7 +178,12 @@ function namesAccepted(conflict: Conflict | undefined): Condition {
 
 function establishedCondition(accepted: boolean): Condition {
   return accepted
-    ? { type: 'Established', status: 'True', reason: 'InitialNamesAccepted', message: 'the initial names have been accepted' }
+    ? {
+        type: 'Established',
+        status: 'True',
+        reason: 'InitialNamesAccepted',
+        message: 'the initial names have been accepted',
+      }
     : { type: 'Established', status: 'False', reason: 'NotAccepted', message: 'not all names are accepted' };
 }
 
@@ -153,7 +195,8 @@ function terminating(): Condition {
 /** Replaces the condition of this type; the time of its last transition stays when the status does. */
 function withCondition(conditions: readonly Condition[], next: Condition, now: number): Condition[] {
   const before = conditions.find((condition) => condition.type === next.type);
-  const since = before?.status === next.status && before.lastTransitionTime ? before.lastTransitionTime : formatTime(now);
+  const since =
+    before?.status === next.status && before.lastTransitionTime ? before.lastTransitionTime : formatTime(now);
   const { type, status, reason, message } = next;
   const timed: Condition = {
     type,
@@ -162,5 +205,7 @@ function withCondition(conditions: readonly Condition[], next: Condition, now: n
     ...(reason ? { reason } : {}),
     ...(message ? { message } : {}),
   };
-  return before ? conditions.map((condition) => (condition === before ? timed : condition)) : [...conditions, timed];
+  return before
+    ? conditions.map((condition) => (condition === before ? timed : condition))
+    : [...conditions, timed];
 }

@@ -30,7 +30,10 @@ const version = object(
   {
     name: described(text, 'Name of the version, such as v1 or v1beta1.'),
     served: described({ type: 'boolean' }, 'Whether this version is served.'),
-    storage: described({ type: 'boolean' }, 'Whether objects are stored in this version; true for exactly one.'),
+    storage: described(
+      { type: 'boolean' },
+      'Whether objects are stored in this version; true for exactly one.',
+    ),
     deprecated: described({ type: 'boolean' }, 'Whether requests for this version get a warning.'),
     deprecationWarning: described(text, 'The text of that warning.'),
     schema: described(
@@ -40,20 +43,33 @@ const version = object(
     subresources: described(
       object({
         status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-        scale: object({ specReplicasPath: text, statusReplicasPath: text, labelSelectorPath: text }, ['specReplicasPath', 'statusReplicasPath']),
+        scale: object({ specReplicasPath: text, statusReplicasPath: text, labelSelectorPath: text }, [
+          'specReplicasPath',
+          'statusReplicasPath',
+        ]),
       }),
       'The subresources status and scale.',
     ),
     additionalPrinterColumns: described(
       list(
         object(
-          { name: text, type: text, format: text, description: text, priority: { type: 'integer', format: 'int32' }, jsonPath: text },
+          {
+            name: text,
+            type: text,
+            format: text,
+            description: text,
+            priority: { type: 'integer', format: 'int32' },
+            jsonPath: text,
+          },
           ['name', 'type', 'jsonPath'],
         ),
       ),
       'Columns of the table shown for these objects.',
     ),
-    selectableFields: described(list(object({ jsonPath: text }, ['jsonPath'])), 'Fields that field selectors may name.'),
+    selectableFields: described(
+      list(object({ jsonPath: text }, ['jsonPath'])),
+      'Fields that field selectors may name.',
+    ),
   },
   ['name', 'served', 'storage'],
 );
@@ -79,13 +95,21 @@ export const CRD_SCHEMA: JsonSchema = {
           names,
           scope: described(text, 'Cluster or Namespaced.'),
           versions: described(list(version), 'All versions of the resource.'),
-          conversion: object({ strategy: text, webhook: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }, ['strategy']),
+          conversion: object(
+            { strategy: text, webhook: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+            ['strategy'],
+          ),
           preserveUnknownFields: { type: 'boolean' },
         },
         ['group', 'names', 'scope', 'versions'],
       ),
       status: object({
-        conditions: { type: 'array', items: condition, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] },
+        conditions: {
+          type: 'array',
+          items: condition,
+          'x-kubernetes-list-type': 'map',
+          'x-kubernetes-list-map-keys': ['type'],
+        },
         acceptedNames: names,
         storedVersions: texts,
         observedGeneration: { type: 'integer', format: 'int64' },

@@ -1,27 +1,53 @@
-import { type CustomResourceDefinition, type CustomResourceDefinitionVersion, dns1035LabelErrors, dnsSubdomainErrors, type FieldError } from '#server/kube';
+import {
+  type CustomResourceDefinition,
+  type CustomResourceDefinitionVersion,
+  dns1035LabelErrors,
+  dnsSubdomainErrors,
+  type FieldError,
+} from '#server/kube';
 import { duplicate, invalidValue, notSupported, required } from '../kinds/field-errors.ts';
 import { compileJsonPath } from './json-path.ts';
 import { structuralErrors } from './structural-schema.ts';
 
 const MOST_SELECTABLE_FIELDS = 8;
 const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string'];
-const COLUMN_FORMATS = ['binary', 'byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'];
+const COLUMN_FORMATS = [
+  'binary',
+  'byte',
+  'date',
+  'date-time',
+  'double',
+  'float',
+  'int32',
+  'int64',
+  'password',
+];
 
 /**
  * What is wrong with a definition; `old` when it is an update. Without webhooks: conversion must be `None`, and CEL
  * rules are kept but not looked at. Models apiextensions-apiserver/pkg/apis/apiextensions/validation.
  */
-export function definitionErrors(crd: CustomResourceDefinition, old?: CustomResourceDefinition): FieldError[] {
+export function definitionErrors(
+  crd: CustomResourceDefinition,
+  old?: CustomResourceDefinition,
+): FieldError[] {
   const { spec, metadata } = crd;
   const errors: FieldError[] = [];
   if (!old && metadata.name !== `${spec.names.plural}.${spec.group}`) {
     errors.push(invalidValue('metadata.name', metadata.name, 'must be spec.names.plural+"."+spec.group'));
   }
-  errors.push(...groupErrors(spec.group), ...scopeErrors(spec.scope), ...versionsErrors(spec.versions), ...namesErrors(spec.names));
+  errors.push(
+    ...groupErrors(spec.group),
+    ...scopeErrors(spec.scope),
+    ...versionsErrors(spec.versions),
+    ...namesErrors(spec.names),
+  );
   const strategy: string | undefined = spec.conversion?.strategy;
-  if (strategy !== undefined && strategy !== 'None') errors.push(notSupported('spec.conversion.strategy', strategy, ['None']));
+  if (strategy !== undefined && strategy !== 'None')
+    errors.push(notSupported('spec.conversion.strategy', strategy, ['None']));
   if (spec.preserveUnknownFields && !old?.spec.preserveUnknownFields) {
-    const detail = 'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead';
+    const detail =
+      'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead';
     errors.push(invalidValue('spec.preserveUnknownFields', true, detail));
   }
   if (old) errors.push(...immutableErrors(crd, old), ...storedVersionErrors(crd));
@@ -32,12 +58,16 @@ function groupErrors(group: string): FieldError[] {
   if (!group) return [required('spec.group')];
   const wrong = dnsSubdomainErrors(group);
   if (wrong.length > 0) return [invalidValue('spec.group', group, wrong.join(','))];
-  return group.includes('.') ? [] : [invalidValue('spec.group', group, 'should be a domain with at least one dot')];
+  return group.includes('.')
+    ? []
+    : [invalidValue('spec.group', group, 'should be a domain with at least one dot')];
 }
 
 function scopeErrors(scope: string | undefined): FieldError[] {
   if (!scope) return [required('spec.scope')];
-  return scope === 'Cluster' || scope === 'Namespaced' ? [] : [notSupported('spec.scope', scope, ['Cluster', 'Namespaced'])];
+  return scope === 'Cluster' || scope === 'Namespaced'
+    ? []
+    : [notSupported('spec.scope', scope, ['Cluster', 'Namespaced'])];
 }
 
 function versionsErrors(versions: readonly CustomResourceDefinitionVersion[]): FieldError[] {
@@ -46,7 +76,9 @@ function versionsErrors(versions: readonly CustomResourceDefinitionVersion[]): F
     errors.push(invalidValue('spec.versions', versions, 'must contain unique version names'));
   }
   if (versions.filter((version) => version.storage).length !== 1) {
-    errors.push(invalidValue('spec.versions', versions, 'must have exactly one version marked as storage version'));
+    errors.push(
+      invalidValue('spec.versions', versions, 'must have exactly one version marked as storage version'),
+    );
   }
   return errors;
 }
@@ -59,15 +91,24 @@ function versionErrors(version: CustomResourceDefinitionVersion, path: string): 
   if (schema) errors.push(...structuralErrors(schema, `${path}.schema.openAPIV3Schema`));
   else errors.push(required(`${path}.schema.openAPIV3Schema`));
   errors.push(...scaleErrors(version, `${path}.subresources.scale`));
-  version.additionalPrinterColumns?.forEach((column, index) => errors.push(...columnErrors(column, `${path}.additionalPrinterColumns[${index}]`)));
+  version.additionalPrinterColumns?.forEach((column, index) =>
+    errors.push(...columnErrors(column, `${path}.additionalPrinterColumns[${index}]`)),
+  );
   errors.push(...selectableErrors(version, `${path}.selectableFields`));
   return errors;
 }
 
-function simplePathErrors(text: string | undefined, path: string, prefixes: readonly string[], where: string): FieldError[] {
+function simplePathErrors(
+  text: string | undefined,
+  path: string,
+  prefixes: readonly string[],
+  where: string,
+): FieldError[] {
   if (!text) return [required(path)];
   if (!text.startsWith('.')) return [invalidValue(path, text, 'must be a simple json path starting with .')];
-  return prefixes.some((prefix) => text.startsWith(prefix)) ? [] : [invalidValue(path, text, `should be a json path under ${where}`)];
+  return prefixes.some((prefix) => text.startsWith(prefix))
+    ? []
+    : [invalidValue(path, text, `should be a json path under ${where}`)];
 }
 
 function scaleErrors(version: CustomResourceDefinitionVersion, path: string): FieldError[] {
@@ -78,7 +119,14 @@ function scaleErrors(version: CustomResourceDefinitionVersion, path: string): Fi
     ...simplePathErrors(scale.statusReplicasPath, `${path}.statusReplicasPath`, ['.status.'], '.status'),
   ];
   if (scale.labelSelectorPath) {
-    errors.push(...simplePathErrors(scale.labelSelectorPath, `${path}.labelSelectorPath`, ['.spec.', '.status.'], 'either .spec or .status'));
+    errors.push(
+      ...simplePathErrors(
+        scale.labelSelectorPath,
+        `${path}.labelSelectorPath`,
+        ['.spec.', '.status.'],
+        'either .spec or .status',
+      ),
+    );
   }
   return errors;
 }
@@ -95,8 +143,12 @@ function columnErrors(column: Columns[number], path: string): FieldError[] {
     errors.push(invalidValue(`${path}.format`, column.format, `must be one of ${COLUMN_FORMATS.join(',')}`));
   }
   if (!column.jsonPath) errors.push(required(`${path}.JSONPath`));
-  else if (!column.jsonPath.startsWith('.')) errors.push(invalidValue(`${path}.JSONPath`, column.jsonPath, 'must be a simple json path starting with .'));
-  else if (!compileJsonPath(column.jsonPath)) errors.push(invalidValue(`${path}.JSONPath`, column.jsonPath, 'must be a json path in the dot notation'));
+  else if (!column.jsonPath.startsWith('.'))
+    errors.push(
+      invalidValue(`${path}.JSONPath`, column.jsonPath, 'must be a simple json path starting with .'),
+    );
+  else if (!compileJsonPath(column.jsonPath))
+    errors.push(invalidValue(`${path}.JSONPath`, column.jsonPath, 'must be a json path in the dot notation'));
   return errors;
 }
 
@@ -105,14 +157,21 @@ function selectableErrors(version: CustomResourceDefinitionVersion, path: string
   const errors = (version.selectableFields ?? []).flatMap(({ jsonPath }, index): FieldError[] => {
     const at = `${path}[${index}].jsonPath`;
     if (!jsonPath) return [required(at)];
-    if (!jsonPath.startsWith('.') || !compileJsonPath(jsonPath)) return [invalidValue(at, jsonPath, 'is an invalid path: must be a simple json path starting with .')];
-    if (jsonPath.startsWith('.metadata.')) return [invalidValue(at, jsonPath, 'must not point to fields in metadata')];
+    if (!jsonPath.startsWith('.') || !compileJsonPath(jsonPath))
+      return [invalidValue(at, jsonPath, 'is an invalid path: must be a simple json path starting with .')];
+    if (jsonPath.startsWith('.metadata.'))
+      return [invalidValue(at, jsonPath, 'must not point to fields in metadata')];
     if (seen.has(jsonPath)) return [duplicate(at, jsonPath)];
     seen.add(jsonPath);
     return [];
   });
   if (seen.size > MOST_SELECTABLE_FIELDS) {
-    errors.push({ type: 'FieldValueTooMany', field: path, value: seen.size, detail: `must have at most ${MOST_SELECTABLE_FIELDS} items` });
+    errors.push({
+      type: 'FieldValueTooMany',
+      field: path,
+      value: seen.size,
+      detail: `must have at most ${MOST_SELECTABLE_FIELDS} items`,
+    });
   }
   return errors;
 }
@@ -130,7 +189,8 @@ function namesErrors(names: CustomResourceDefinition['spec']['names']): FieldErr
   label('spec.names.kind', names.kind, true);
   label('spec.names.listKind', names.listKind, true);
   names.shortNames?.forEach((name, index) => label(`spec.names.shortNames[${index}]`, name));
-  if (names.kind && names.kind === names.listKind) errors.push(invalidValue('spec.names.listKind', names.listKind, 'kind and listKind may not be the same'));
+  if (names.kind && names.kind === names.listKind)
+    errors.push(invalidValue('spec.names.listKind', names.listKind, 'kind and listKind may not be the same'));
   names.categories?.forEach((name, index) => label(`spec.names.categories[${index}]`, name));
   return errors;
 }
@@ -140,7 +200,11 @@ function immutableErrors(crd: CustomResourceDefinition, old: CustomResourceDefin
   const same = (path: string, value: string, before: string): void => {
     if (value !== before) errors.push(invalidValue(path, value, 'field is immutable'));
   };
-  if (old.status?.conditions?.some((condition) => condition.type === 'Established' && condition.status === 'True')) {
+  if (
+    old.status?.conditions?.some(
+      (condition) => condition.type === 'Established' && condition.status === 'True',
+    )
+  ) {
     same('spec.scope', crd.spec.scope, old.spec.scope);
     same('spec.names.kind', crd.spec.names.kind, old.spec.names.kind);
   }

@@ -18,7 +18,8 @@ export function fillDefaults(value: unknown, schema: JsonSchema, depth = 0): voi
   const { properties = {}, additionalProperties } = schema;
   for (const [name, property] of Object.entries(properties)) {
     if (property.default === undefined) continue;
-    if (!Object.hasOwn(value, name) || (value[name] === null && !property.nullable)) setMember(value, name, cloneJson(property.default));
+    if (!Object.hasOwn(value, name) || (value[name] === null && !property.nullable))
+      setMember(value, name, cloneJson(property.default));
   }
   for (const name of Object.keys(value)) {
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined;

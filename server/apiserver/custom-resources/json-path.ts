@@ -19,7 +19,8 @@ const NAME = /^\.((?:\\.|[^.[\]\\])+)/;
 const QUOTED = /^\[\s*(?:'((?:\\.|[^'\\])*)'|"((?:\\.|[^"\\])*)")\s*\]/;
 const INDEX = /^\[\s*(-?\d+)\s*\]/;
 const SLICE = /^\[\s*(-?\d*)\s*:\s*(-?\d*)\s*\]/;
-const FILTER = /^\[\?\(\s*@((?:\.(?:\\.|[^.[\]\\=!<>\s()])+|\['[^']*'\])*)\s*(?:(==|!=|<=|>=|<|>)\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|-?[\d.]+|true|false))?\s*\)\]/;
+const FILTER =
+  /^\[\?\(\s*@((?:\.(?:\\.|[^.[\]\\=!<>\s()])+|\['[^']*'\])*)\s*(?:(==|!=|<=|>=|<|>)\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|-?[\d.]+|true|false))?\s*\)\]/;
 
 function parse(path: string): Step[] | undefined {
   const steps: Step[] = [];
@@ -62,19 +63,24 @@ function member(name: string): Step {
 }
 
 function members(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : isRecord(value) ? Object.values(value) : [];
+  return isList(value) ? value : isRecord(value) ? Object.values(value) : [];
+}
+
+function isList(value: unknown): value is unknown[] {
+  return Array.isArray(value);
 }
 
 function item(index: number): Step {
   return (value) => {
-    if (!Array.isArray(value)) return [];
+    if (!isList(value)) return [];
     const at = index < 0 ? value.length + index : index;
     return at >= 0 && at < value.length ? [value[at]] : [];
   };
 }
 
 function range(from: string, to: string): Step {
-  return (value) => (Array.isArray(value) ? value.slice(from === '' ? 0 : Number(from), to === '' ? undefined : Number(to)) : []);
+  return (value) =>
+    isList(value) ? value.slice(from === '' ? 0 : Number(from), to === '' ? undefined : Number(to)) : [];
 }
 
 function descendants(name: string): Step {
@@ -83,10 +89,15 @@ function descendants(name: string): Step {
   return visit;
 }
 
-function filterStep(path: string, operator: string | undefined, literal: string | undefined): Step | undefined {
+function filterStep(
+  path: string,
+  operator: string | undefined,
+  literal: string | undefined,
+): Step | undefined {
   const steps = parse(path);
   if (!steps) return undefined;
-  const find = (value: unknown): unknown[] => steps.reduce<unknown[]>((values, step) => values.flatMap(step), [value]);
+  const find = (value: unknown): unknown[] =>
+    steps.reduce<unknown[]>((values, step) => values.flatMap(step), [value]);
   const wanted = literal === undefined ? undefined : literalValue(literal);
   const holds = (found: unknown[]): boolean => {
     if (operator === undefined) return found.length > 0;
@@ -104,7 +115,8 @@ function literalValue(text: string): unknown {
 function compare(value: unknown, operator: string, wanted: unknown): boolean {
   if (operator === '==') return value === wanted;
   if (operator === '!=') return value !== wanted;
-  if (typeof value !== typeof wanted || (typeof value !== 'number' && typeof value !== 'string')) return false;
+  if (typeof value !== typeof wanted || (typeof value !== 'number' && typeof value !== 'string'))
+    return false;
   const other = wanted as typeof value;
   if (operator === '<') return value < other;
   if (operator === '<=') return value <= other;

@@ -29,7 +29,9 @@ export function kindsOfCustomResource(crd: CustomResourceDefinition): KindDefini
 function kindOf(crd: CustomResourceDefinition, version: CustomResourceDefinitionVersion): KindDefinition {
   const { group, scope } = crd.spec;
   const names = crd.status?.acceptedNames ?? crd.spec.names;
-  const schema: JsonSchema = crd.spec.preserveUnknownFields ? ANYTHING : (version.schema?.openAPIV3Schema ?? ANYTHING);
+  const schema: JsonSchema = crd.spec.preserveUnknownFields
+    ? ANYTHING
+    : (version.schema?.openAPIV3Schema ?? ANYTHING);
   const scale = version.subresources?.scale;
   const hasStatus = version.subresources?.status !== undefined;
   const selectableFields = selectableFieldsOf(version);
@@ -57,7 +59,9 @@ function withoutDot(path: string): string {
   return path.replace(/^\./, '');
 }
 
-function scalePaths(scale: NonNullable<NonNullable<CustomResourceDefinitionVersion['subresources']>['scale']>): NonNullable<KindDefinition['scale']> {
+function scalePaths(
+  scale: NonNullable<NonNullable<CustomResourceDefinitionVersion['subresources']>['scale']>,
+): NonNullable<KindDefinition['scale']> {
   return {
     specReplicas: withoutDot(scale.specReplicasPath),
     statusReplicas: withoutDot(scale.statusReplicasPath),
@@ -70,13 +74,23 @@ function selectableFieldsOf(version: CustomResourceDefinitionVersion): KindDefin
   return Object.fromEntries(
     version.selectableFields.map(({ jsonPath }) => {
       const find = compileJsonPath(jsonPath);
-      const text = (value: unknown): string => (typeof value === 'object' || value === undefined ? '' : String(value as string | number | boolean));
+      const text = (value: unknown): string =>
+        typeof value === 'string'
+          ? value
+          : typeof value === 'number' || typeof value === 'boolean'
+            ? String(value)
+            : '';
       return [withoutDot(jsonPath), (object: UnstructuredObject) => text(find?.(object)[0])];
     }),
   );
 }
 
-function strategyOf(schema: JsonSchema, hasStatus: boolean, version: CustomResourceDefinitionVersion & { deprecationWarning?: string }, title: string): Strategy {
+function strategyOf(
+  schema: JsonSchema,
+  hasStatus: boolean,
+  version: CustomResourceDefinitionVersion & { deprecationWarning?: string },
+  title: string,
+): Strategy {
   const statusSchema = schema.properties?.status;
   const validate = (object: UnstructuredObject, old?: UnstructuredObject): FieldError[] =>
     validateBySchema(object, schema, old ? { old } : {});
@@ -94,7 +108,9 @@ function strategyOf(schema: JsonSchema, hasStatus: boolean, version: CustomResou
       statusSchema && object.status !== undefined
         ? validateBySchema(object.status, statusSchema, { old: old.status, root: 'status' })
         : [],
-    ...(version.deprecated ? { warnings: () => [version.deprecationWarning ?? `${title} is deprecated`] } : {}),
+    ...(version.deprecated
+      ? { warnings: () => [version.deprecationWarning ?? `${title} is deprecated`] }
+      : {}),
     ...(hasStatus ? {} : { raisesGeneration: differsOutsideMetadata }),
   };
 }

@@ -22,7 +22,9 @@ function columnOf(definition: PrinterColumn): Column {
     name: definition.name,
     type,
     ...(definition.format ? { format: definition.format } : {}),
-    description: definition.description || `Custom resource definition column (in JSONPath format): ${definition.jsonPath}`,
+    description:
+      definition.description ||
+      `Custom resource definition column (in JSONPath format): ${definition.jsonPath}`,
     priority: definition.priority ?? 0,
     cell(object, now) {
       const value = find?.(object)[0];

@@ -26,7 +26,12 @@ export function structuralErrors(schema: JsonSchema, path: string): FieldError[]
 
 function check(schema: JsonSchema, level: Level, path: string, depth: number): FieldError[] {
   if (depth > DEEPEST) return [invalidValue(path, '', `must not be nested deeper than ${DEEPEST} levels`)];
-  const errors = [...typeErrors(schema, level, path), ...extensionErrors(schema, path), ...listErrors(schema, path), ...valueErrors(schema, path)];
+  const errors = [
+    ...typeErrors(schema, level, path),
+    ...extensionErrors(schema, path),
+    ...listErrors(schema, path),
+    ...valueErrors(schema, path),
+  ];
   const { items, properties, additionalProperties } = schema;
   if (schema.type === 'array' && !items) errors.push(required(`${path}.items`, 'must be specified'));
   if (items) errors.push(...check(items, 'item', `${path}.items`, depth + 1));
@@ -38,10 +43,13 @@ function check(schema: JsonSchema, level: Level, path: string, depth: number): F
   if (additionalProperties !== undefined) {
     const at = `${path}.additionalProperties`;
     if (level === 'root') errors.push(forbiddenField(at, 'must not be used at the root'));
-    if (properties && additionalProperties !== false) errors.push(forbiddenField(at, 'additionalProperties and properties are mutual exclusive'));
-    if (typeof additionalProperties === 'object') errors.push(...check(additionalProperties, 'field', at, depth + 1));
+    if (properties && additionalProperties !== false)
+      errors.push(forbiddenField(at, 'additionalProperties and properties are mutual exclusive'));
+    if (typeof additionalProperties === 'object')
+      errors.push(...check(additionalProperties, 'field', at, depth + 1));
   }
-  for (const [name, nested] of combinations(schema)) errors.push(...nestedErrors(nested, `${path}.${name}`, depth + 1));
+  for (const [name, nested] of combinations(schema))
+    errors.push(...nestedErrors(nested, `${path}.${name}`, depth + 1));
   return errors;
 }
 
@@ -62,8 +70,11 @@ function typeErrors(schema: JsonSchema, level: Level, path: string): FieldError[
 
 function extensionErrors(schema: JsonSchema, path: string): FieldError[] {
   if (!schema['x-kubernetes-int-or-string']) return [];
-  return (['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-embedded-resource'] as const).flatMap((name) =>
-    schema[name] ? [invalidValue(`${path}.${name}`, true, 'must be false if x-kubernetes-int-or-string is true')] : [],
+  return (['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-embedded-resource'] as const).flatMap(
+    (name) =>
+      schema[name]
+        ? [invalidValue(`${path}.${name}`, true, 'must be false if x-kubernetes-int-or-string is true')]
+        : [],
   );
 }
 
@@ -72,24 +83,47 @@ function listErrors(schema: JsonSchema, path: string): FieldError[] {
   const listType = schema['x-kubernetes-list-type'];
   const keys = schema['x-kubernetes-list-map-keys'] ?? [];
   const mapType = schema['x-kubernetes-map-type'];
-  if (listType !== undefined && !LIST_TYPES.includes(listType)) errors.push(notSupported(`${path}.x-kubernetes-list-type`, listType, LIST_TYPES));
+  if (listType !== undefined && !LIST_TYPES.includes(listType))
+    errors.push(notSupported(`${path}.x-kubernetes-list-type`, listType, LIST_TYPES));
   if (listType !== undefined && schema.type !== 'array') {
-    errors.push(invalidValue(`${path}.type`, schema.type ?? '', 'must be array if x-kubernetes-list-type is specified'));
+    errors.push(
+      invalidValue(`${path}.type`, schema.type ?? '', 'must be array if x-kubernetes-list-type is specified'),
+    );
   }
-  if (mapType !== undefined && !MAP_TYPES.includes(mapType)) errors.push(notSupported(`${path}.x-kubernetes-map-type`, mapType, MAP_TYPES));
+  if (mapType !== undefined && !MAP_TYPES.includes(mapType))
+    errors.push(notSupported(`${path}.x-kubernetes-map-type`, mapType, MAP_TYPES));
   if (listType === 'map' && keys.length === 0) {
-    errors.push(required(`${path}.x-kubernetes-list-map-keys`, 'must not be empty if x-kubernetes-list-type is map'));
+    errors.push(
+      required(`${path}.x-kubernetes-list-map-keys`, 'must not be empty if x-kubernetes-list-type is map'),
+    );
   }
   if (keys.length > 0 && listType !== 'map') {
-    errors.push(invalidValue(`${path}.x-kubernetes-list-type`, listType ?? '', 'must be map if x-kubernetes-list-map-keys is non-empty'));
+    errors.push(
+      invalidValue(
+        `${path}.x-kubernetes-list-type`,
+        listType ?? '',
+        'must be map if x-kubernetes-list-map-keys is non-empty',
+      ),
+    );
   }
   if (listType !== 'map') return errors;
   keys.forEach((key, index) => {
     const property = schema.items?.properties?.[key];
     if (!property) {
-      errors.push(invalidValue(`${path}.x-kubernetes-list-map-keys[${index}]`, key, 'entries must all be names of item properties'));
+      errors.push(
+        invalidValue(
+          `${path}.x-kubernetes-list-map-keys[${index}]`,
+          key,
+          'entries must all be names of item properties',
+        ),
+      );
     } else if (!schema.items?.required?.includes(key) && property.default === undefined) {
-      errors.push(required(`${path}.items.properties[${key}].default`, 'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property'));
+      errors.push(
+        required(
+          `${path}.items.properties[${key}].default`,
+          'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property',
+        ),
+      );
     }
   });
   return errors;
@@ -100,21 +134,45 @@ function valueErrors(schema: JsonSchema, path: string): FieldError[] {
   if (schema.pattern && !compilePattern(schema.pattern)) {
     errors.push(invalidValue(`${path}.pattern`, schema.pattern, 'must be a valid regular expression'));
   }
-  if (schema.uniqueItems) errors.push(forbiddenField(`${path}.uniqueItems`, 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic'));
-  if (schema.additionalProperties === false) errors.push(forbiddenField(`${path}.additionalProperties`, 'additionalProperties cannot be set to false'));
+  if (schema.uniqueItems)
+    errors.push(
+      forbiddenField(
+        `${path}.uniqueItems`,
+        'uniqueItems cannot be set to true since the runtime complexity becomes quadratic',
+      ),
+    );
+  if (schema.additionalProperties === false)
+    errors.push(
+      forbiddenField(`${path}.additionalProperties`, 'additionalProperties cannot be set to false'),
+    );
   if (schema.default !== undefined) {
-    for (const error of validateBySchema(schema.default, schema)) errors.push(invalidValue(`${path}.default`, schema.default, error.detail || 'is not valid by its own schema'));
+    for (const error of validateBySchema(schema.default, schema))
+      errors.push(
+        invalidValue(`${path}.default`, schema.default, error.detail || 'is not valid by its own schema'),
+      );
   }
   return errors;
 }
 
 /** Names of objects may be restricted; everything else about metadata is fixed. */
 function rootMetadataErrors(schema: JsonSchema, path: string): FieldError[] {
-  const errors = schema.type === 'object' ? [] : [invalidValue(`${path}.type`, schema.type ?? '', 'must be object')];
+  const errors =
+    schema.type === 'object' ? [] : [invalidValue(`${path}.type`, schema.type ?? '', 'must be object')];
   const names = Object.keys(schema.properties ?? {});
-  const others = Object.keys(schema).filter((key) => !['type', 'properties', 'default', 'description'].includes(key));
-  if (names.some((name) => name !== 'name' && name !== 'generateName') || others.length > 0 || schema.description) {
-    errors.push(forbiddenField(path, 'must not specify anything other than name and generateName, but metadata is implicitly specified'));
+  const others = Object.keys(schema).filter(
+    (key) => !['type', 'properties', 'default', 'description'].includes(key),
+  );
+  if (
+    names.some((name) => name !== 'name' && name !== 'generateName') ||
+    others.length > 0 ||
+    schema.description
+  ) {
+    errors.push(
+      forbiddenField(
+        path,
+        'must not specify anything other than name and generateName, but metadata is implicitly specified',
+      ),
+    );
   }
   return errors;
 }
@@ -124,12 +182,15 @@ function combinations(schema: JsonSchema): [string, JsonSchema][] {
     (schema[name] ?? []).map((nested, index) => [`${name}[${index}]`, nested]);
   const all: [string, JsonSchema][] = [...of('allOf'), ...of('anyOf'), ...of('oneOf')];
   if (schema.not) all.push(['not', schema.not]);
-  return schema['x-kubernetes-int-or-string'] ? all.filter(([, nested]) => !isIntOrStringPattern(nested)) : all;
+  return schema['x-kubernetes-int-or-string']
+    ? all.filter(([, nested]) => !isIntOrStringPattern(nested))
+    : all;
 }
 
 /** `anyOf: [{type: integer}, {type: string}]`, alone or as the first of allOf, is how x-kubernetes-int-or-string is spelt out. */
 function isIntOrStringPattern(schema: JsonSchema): boolean {
-  const plain = (one: JsonSchema): boolean => Object.keys(one).length === 1 && (one.type === 'integer' || one.type === 'string');
+  const plain = (one: JsonSchema): boolean =>
+    Object.keys(one).length === 1 && (one.type === 'integer' || one.type === 'string');
   return plain(schema) || (schema.anyOf?.length === 2 && schema.anyOf.every(plain));
 }
 
@@ -151,14 +212,18 @@ const FORBIDDEN_INSIDE: [keyof JsonSchema, string][] = [
 /** Inside allOf, anyOf, oneOf and not, a schema may only say what values are good, not what the shape is. */
 function nestedErrors(schema: JsonSchema, path: string, depth: number): FieldError[] {
   if (depth > DEEPEST) return [invalidValue(path, '', `must not be nested deeper than ${DEEPEST} levels`)];
-  const errors = FORBIDDEN_INSIDE.flatMap(([name, detail]) => (schema[name] ? [forbiddenField(`${path}.${name}`, detail)] : []));
-  if (schema.pattern && !compilePattern(schema.pattern)) errors.push(invalidValue(`${path}.pattern`, schema.pattern, 'must be a valid regular expression'));
+  const errors = FORBIDDEN_INSIDE.flatMap(([name, detail]) =>
+    schema[name] ? [forbiddenField(`${path}.${name}`, detail)] : [],
+  );
+  if (schema.pattern && !compilePattern(schema.pattern))
+    errors.push(invalidValue(`${path}.pattern`, schema.pattern, 'must be a valid regular expression'));
   if (schema.items) errors.push(...nestedErrors(schema.items, `${path}.items`, depth + 1));
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const at = `${path}.properties[${name}]`;
     if (name === 'metadata') errors.push(forbiddenField(at, 'must not be specified in a nested context'));
     errors.push(...nestedErrors(property, at, depth + 1));
   }
-  for (const [name, nested] of combinations(schema)) errors.push(...nestedErrors(nested, `${path}.${name}`, depth + 1));
+  for (const [name, nested] of combinations(schema))
+    errors.push(...nestedErrors(nested, `${path}.${name}`, depth + 1));
   return errors;
 }

@@ -13,11 +13,17 @@ const DEEPEST = 200;
  * when only that part is looked at). Parts that did not change from `old` are let through whatever they are.
  * Models k8s.io/kube-openapi/pkg/validation and apiextensions-apiserver's ValidateCustomResourceUpdate (ratcheting).
  */
-export function validateBySchema(value: unknown, schema: JsonSchema, options: { old?: unknown; root?: string } = {}): FieldError[] {
+export function validateBySchema(
+  value: unknown,
+  schema: JsonSchema,
+  options: { old?: unknown; root?: string } = {},
+): FieldError[] {
   const found = check(value, schema, '', options.old, 0);
   const { root } = options;
   const errors = found.slice(0, MOST_ERRORS);
-  return root ? errors.map((error) => ({ ...error, field: error.field === NOWHERE ? root : join(root, error.field) })) : errors;
+  return root
+    ? errors.map((error) => ({ ...error, field: error.field === NOWHERE ? root : join(root, error.field) }))
+    : errors;
 }
 
 /** Where upstream puts what it finds about combinations of schemas. */
@@ -38,14 +44,14 @@ function invalid(path: string, value: unknown, what: string): FieldError {
 /** `old` undefined: there was nothing before. */
 function check(value: unknown, schema: JsonSchema, path: string, old: unknown, depth: number): FieldError[] {
   if (depth > DEEPEST || (old !== undefined && deepEqual(value, old))) return [];
-  const typeErrors = checkType(value, schema, path);
-  if (typeErrors.length > 0) return typeErrors;
-  const errors = [...checkCombinations(value, schema, path, old, depth), ...checkEnum(value, schema, path)];
+  const errors = checkType(value, schema, path);
+  // A value of the wrong type is also looked at as what it is.
+  if (value !== null) errors.push(...checkCombinations(value, schema, path, old, depth));
   if (typeof value === 'string') errors.push(...checkString(value, schema, path));
   else if (typeof value === 'number') errors.push(...checkNumber(value, schema, path));
   else if (Array.isArray(value)) errors.push(...checkArray(value, schema, path, old, depth));
   else if (isRecord(value)) errors.push(...checkObject(value, schema, path, old, depth));
-  return errors;
+  return [...errors, ...checkEnum(value, schema, path)];
 }
 
 function jsonType(value: unknown): string {
@@ -56,16 +62,29 @@ function jsonType(value: unknown): string {
 }
 
 function checkType(value: unknown, schema: JsonSchema, path: string): FieldError[] {
-  const types = schema['x-kubernetes-int-or-string'] ? ['integer', 'string'] : schema.type ? [schema.type] : [];
+  const types = schema['x-kubernetes-int-or-string']
+    ? ['integer', 'string']
+    : schema.type
+      ? [schema.type]
+      : [];
   if (types.length === 0 || (value === null && schema.nullable)) return [];
   const got = jsonType(value);
   if (types.includes(got) || (got === 'integer' && types.includes('number'))) return [];
-  return [finding('FieldValueTypeInvalid', path, got, `${path} in body must be of type ${types.join(',')}: ${JSON.stringify(got)}`)];
+  return [
+    finding(
+      'FieldValueTypeInvalid',
+      path,
+      got,
+      `${path} in body must be of type ${types.join(',')}: ${JSON.stringify(got)}`,
+    ),
+  ];
 }
 
 function checkEnum(value: unknown, schema: JsonSchema, path: string): FieldError[] {
-  if (!schema.enum || schema.enum.some((one) => deepEqual(one, value)) || (value === null && schema.nullable)) return [];
-  const allowed = schema.enum.map((one) => JSON.stringify(typeof one === 'string' ? one : JSON.stringify(one)));
+  if (!schema.enum || schema.enum.some((one) => deepEqual(one, value))) return [];
+  const allowed = schema.enum.map((one) =>
+    JSON.stringify(typeof one === 'string' ? one : JSON.stringify(one)),
+  );
   return [finding('FieldValueNotSupported', path, value, `supported values: ${allowed.join(', ')}`)];
 }
 
@@ -76,10 +95,19 @@ function checkString(value: string, schema: JsonSchema, path: string): FieldErro
   if (maxLength !== undefined && length > maxLength) {
     errors.push(finding('FieldValueTooLong', path, undefined, `may not be more than ${maxLength} bytes`));
   }
-  if (minLength !== undefined && length < minLength) errors.push(invalid(path, value, `should be at least ${minLength} chars long`));
-  if (pattern && !compilePattern(pattern)?.test(value)) errors.push(invalid(path, value, `should match '${pattern}'`));
+  if (minLength !== undefined && length < minLength)
+    errors.push(invalid(path, value, `should be at least ${minLength} chars long`));
+  if (pattern && !compilePattern(pattern)?.test(value))
+    errors.push(invalid(path, value, `should match '${pattern}'`));
   if (format && !isFormat(format, value)) {
-    errors.push(finding('FieldValueTypeInvalid', path, value, `${path} in body must be of type ${format}: ${JSON.stringify(value)}`));
+    errors.push(
+      finding(
+        'FieldValueTypeInvalid',
+        path,
+        value,
+        `${path} in body must be of type ${format}: ${JSON.stringify(value)}`,
+      ),
+    );
   }
   return errors;
 }
@@ -89,12 +117,24 @@ function checkNumber(value: number, schema: JsonSchema, path: string): FieldErro
   const { minimum, maximum, multipleOf } = schema;
   if (maximum !== undefined) {
     if (schema.exclusiveMaximum ? value >= maximum : value > maximum) {
-      errors.push(invalid(path, value, `should be less than ${schema.exclusiveMaximum ? '' : 'or equal to '}${maximum}`));
+      errors.push(
+        invalid(
+          path,
+          value,
+          `should be less than ${schema.exclusiveMaximum ? '' : 'or equal to '}${maximum}`,
+        ),
+      );
     }
   }
   if (minimum !== undefined) {
     if (schema.exclusiveMinimum ? value <= minimum : value < minimum) {
-      errors.push(invalid(path, value, `should be greater than ${schema.exclusiveMinimum ? '' : 'or equal to '}${minimum}`));
+      errors.push(
+        invalid(
+          path,
+          value,
+          `should be greater than ${schema.exclusiveMinimum ? '' : 'or equal to '}${minimum}`,
+        ),
+      );
     }
   }
   if (multipleOf !== undefined && !Number.isInteger(value / multipleOf)) {
@@ -103,12 +143,20 @@ function checkNumber(value: number, schema: JsonSchema, path: string): FieldErro
   return errors;
 }
 
-function checkArray(value: unknown[], schema: JsonSchema, path: string, old: unknown, depth: number): FieldError[] {
+function checkArray(
+  value: unknown[],
+  schema: JsonSchema,
+  path: string,
+  old: unknown,
+  depth: number,
+): FieldError[] {
   const errors: FieldError[] = [];
   const { items, minItems, maxItems } = schema;
   if (items) {
     const before = correlatedItems(schema, old);
-    value.forEach((item, index) => errors.push(...check(item, items, `${path}[${index}]`, before(item, index), depth + 1)));
+    value.forEach((item, index) =>
+      errors.push(...check(item, items, `${path}[${index}]`, before(item, index), depth + 1)),
+    );
   }
   if (minItems !== undefined && value.length < minItems) {
     errors.push(invalid(path, value.length, `should have at least ${minItems} items`));
@@ -116,7 +164,10 @@ function checkArray(value: unknown[], schema: JsonSchema, path: string, old: unk
   if (maxItems !== undefined && value.length > maxItems) {
     errors.push(finding('FieldValueTooMany', path, value.length, `must have at most ${maxItems} items`));
   }
-  if (schema.uniqueItems && value.some((item, index) => value.slice(0, index).some((other) => deepEqual(item, other)))) {
+  if (
+    schema.uniqueItems &&
+    value.some((item, index) => value.slice(0, index).some((other) => deepEqual(item, other)))
+  ) {
     errors.push(invalid(path, '', "shouldn't contain duplicates"));
   }
   return [...errors, ...duplicates(value, schema, path)];
@@ -132,7 +183,11 @@ function correlatedItems(schema: JsonSchema, old: unknown): (item: unknown, inde
 
 function keyOf(item: unknown, schema: JsonSchema): string {
   const keys = schema['x-kubernetes-list-map-keys'] ?? [];
-  return JSON.stringify(keys.map((key) => (isRecord(item) ? item[key] : undefined) ?? schema.items?.properties?.[key]?.default ?? null));
+  return JSON.stringify(
+    keys.map(
+      (key) => (isRecord(item) ? item[key] : undefined) ?? schema.items?.properties?.[key]?.default ?? null,
+    ),
+  );
 }
 
 /** Lists of type set and map hold nothing twice. Models apiextensions-apiserver/pkg/apiserver/schema/listtype. */
@@ -147,12 +202,19 @@ function duplicates(value: unknown[], schema: JsonSchema, path: string): FieldEr
       return [];
     }
     const keys = schema['x-kubernetes-list-map-keys'] ?? [];
-    const shown = type === 'set' || !isRecord(item) ? item : Object.fromEntries(keys.map((name) => [name, item[name]]));
+    const shown =
+      type === 'set' || !isRecord(item) ? item : Object.fromEntries(keys.map((name) => [name, item[name]]));
     return [finding('FieldValueDuplicate', `${path}[${index}]`, shown, '')];
   });
 }
 
-function checkObject(value: Record<string, unknown>, schema: JsonSchema, path: string, old: unknown, depth: number): FieldError[] {
+function checkObject(
+  value: Record<string, unknown>,
+  schema: JsonSchema,
+  path: string,
+  old: unknown,
+  depth: number,
+): FieldError[] {
   const errors: FieldError[] = [];
   const { properties = {}, additionalProperties, minProperties, maxProperties } = schema;
   const size = Object.keys(value).length;
@@ -173,7 +235,8 @@ function checkObject(value: Record<string, unknown>, schema: JsonSchema, path: s
     }
   }
   for (const name of schema.required ?? []) {
-    if (!Object.hasOwn(value, name)) errors.push(finding('FieldValueRequired', join(path, name), undefined, ''));
+    if (!Object.hasOwn(value, name))
+      errors.push(finding('FieldValueRequired', join(path, name), undefined, ''));
   }
   return errors;
 }
@@ -182,10 +245,17 @@ function combinationFailed(what: string): FieldError {
   return finding('FieldValueInvalid', NOWHERE, '', what);
 }
 
-function checkCombinations(value: unknown, schema: JsonSchema, path: string, old: unknown, depth: number): FieldError[] {
+function checkCombinations(
+  value: unknown,
+  schema: JsonSchema,
+  path: string,
+  old: unknown,
+  depth: number,
+): FieldError[] {
   const { allOf, anyOf, oneOf, not } = schema;
   if (!allOf && !anyOf && !oneOf && !not) return [];
-  const results = (schemas: readonly JsonSchema[]): FieldError[][] => schemas.map((one) => check(value, one, path, old, depth + 1));
+  const results = (schemas: readonly JsonSchema[]): FieldError[][] =>
+    schemas.map((one) => check(value, one, path, old, depth + 1));
   const errors: FieldError[] = [];
   const name = JSON.stringify(path);
   if (anyOf?.length) {

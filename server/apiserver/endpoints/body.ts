@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import { isMap, LineCounter, type ParsedNode, parseDocument } from 'yaml';
 import { badRequest, decodeProtobuf, failure, isProtobuf, StatusError } from '#server/kube';
-import { isMap, LineCounter, parseDocument, type ParsedNode } from 'yaml';
 import type { KindDefinition } from '../kind.ts';
 import { scanJson } from './json-text.ts';
 
@@ -46,7 +46,12 @@ function tooLarge(): StatusError {
   return failure(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${MAX_BODY_BYTES}`);
 }
 
-const OBJECT_TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf', 'application/cbor'];
+const OBJECT_TYPES = [
+  'application/json',
+  'application/yaml',
+  'application/vnd.kubernetes.protobuf',
+  'application/cbor',
+];
 
 /** The media type of a Content-Type header, without parameters; what clients that send none mean is JSON. */
 export function mediaTypeOf(header: string | undefined): string {
@@ -57,7 +62,11 @@ export function mediaTypeOf(header: string | undefined): string {
  * Decodes the body of a write of `kind` (of DeleteOptions, of a subresource). Undefined for an empty body. Throws 400
  * and 415 in upstream's words. Models apiserver's negotiation of input and the serializers of apimachinery.
  */
-export function decodeBody(bytes: Buffer, contentType: string | undefined, kind: KindDefinition): DecodedBody {
+export function decodeBody(
+  bytes: Buffer,
+  contentType: string | undefined,
+  kind: KindDefinition,
+): DecodedBody {
   const mediaType = mediaTypeOf(contentType);
   if (bytes.length === 0) return { value: undefined, duplicates: [], mediaType };
   switch (mediaType) {
@@ -72,7 +81,8 @@ export function decodeBody(bytes: Buffer, contentType: string | undefined, kind:
   if (mediaType === 'application/vnd.kubernetes.protobuf' || isProtobuf(bytes)) {
     return { value: decodeProtobuf(bytes), duplicates: [], mediaType };
   }
-  const decoded = mediaType === 'application/json' ? decodeJson(bytes, kind.kind) : decodeYaml(bytes, kind.kind);
+  const decoded =
+    mediaType === 'application/json' ? decodeJson(bytes, kind.kind) : decodeYaml(bytes, kind.kind);
   return { ...decoded, mediaType };
 }
 
@@ -118,7 +128,11 @@ function decodeJson(bytes: Buffer, kind: string): { value: unknown; duplicates: 
   const found = parseJson(text);
   if (found.ok) return { value: found.value, duplicates: scanJson(text).duplicates };
   const { syntaxError } = scanJson(text);
-  throw unrecognized(kind, `couldn't get version/kind; json parse error: ${syntaxError ?? 'invalid JSON'}`, bytes);
+  throw unrecognized(
+    kind,
+    `couldn't get version/kind; json parse error: ${syntaxError ?? 'invalid JSON'}`,
+    bytes,
+  );
 }
 
 function decodeYaml(bytes: Buffer, kind: string): { value: unknown; duplicates: readonly string[] } {
@@ -157,17 +171,24 @@ function findYamlDuplicates(node: ParsedNode | null, path: string, duplicates: s
       findYamlDuplicates(pair.value as ParsedNode | null, member, duplicates);
     }
   } else if ('items' in node) {
-    (node.items as ParsedNode[]).forEach((item, index) => findYamlDuplicates(item, `${path}[${index}]`, duplicates));
+    (node.items as ParsedNode[]).forEach((item, index) =>
+      findYamlDuplicates(item, `${path}[${index}]`, duplicates),
+    );
   }
 }
 
 function unrecognized(kind: string, why: string, bytes: Buffer): StatusError {
-  return badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${summarize(bytes)})`);
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${kind}): ${why} (${summarize(bytes)})`,
+  );
 }
 
 /** Models summarizeData: hexadecimal for binary data, and never more than a few bytes. */
 function summarize(bytes: Buffer): string {
   if (bytes.length === 0) return '<empty>';
-  if (bytes[0] !== 0x7b) return `hex: ${bytes.subarray(0, SUMMARY_BYTES).toString('hex')}${bytes.length > SUMMARY_BYTES ? '...' : ''}`;
-  return bytes.length > SUMMARY_BYTES ? `${bytes.subarray(0, SUMMARY_BYTES).toString('utf8')} ...` : bytes.toString('utf8');
+  if (bytes[0] !== 0x7b)
+    return `hex: ${bytes.subarray(0, SUMMARY_BYTES).toString('hex')}${bytes.length > SUMMARY_BYTES ? '...' : ''}`;
+  return bytes.length > SUMMARY_BYTES
+    ? `${bytes.subarray(0, SUMMARY_BYTES).toString('utf8')} ...`
+    : bytes.toString('utf8');
 }

@@ -40,7 +40,11 @@ export function createDiscovery(kinds: KindTable): Discovery {
   };
 }
 
-function makeDocument(kinds: KindTable, parts: readonly string[], form: DiscoveryForm): DiscoveryDocument | undefined {
+function makeDocument(
+  kinds: KindTable,
+  parts: readonly string[],
+  form: DiscoveryForm,
+): DiscoveryDocument | undefined {
   const [prefix, first, second] = parts;
   if (prefix === 'api') {
     if (parts.length === 1) {
@@ -57,8 +61,10 @@ function makeDocument(kinds: KindTable, parts: readonly string[], form: Discover
   }
   const known = namedGroups(kinds).find(({ group }) => group === first);
   if (!known || first === undefined) return undefined;
-  if (parts.length === 2) return plain({ kind: 'APIGroup', apiVersion: 'v1', ...groupObject(known.group, known.versions) });
-  if (parts.length === 3 && second !== undefined && known.versions.includes(second)) return resourceList(kinds, first, second);
+  if (parts.length === 2)
+    return plain({ kind: 'APIGroup', apiVersion: 'v1', ...groupObject(known.group, known.versions) });
+  if (parts.length === 3 && second !== undefined && known.versions.includes(second))
+    return resourceList(kinds, first, second);
   return undefined;
 }
 
@@ -72,7 +78,11 @@ function groupObject(group: string, versions: readonly string[]): object {
 }
 
 function plain(value: object): DiscoveryDocument {
-  return { contentType: 'application/json', body: Buffer.from(`${JSON.stringify(value)}\n`), etag: undefined };
+  return {
+    contentType: 'application/json',
+    body: Buffer.from(`${JSON.stringify(value)}\n`),
+    etag: undefined,
+  };
 }
 
 interface Subresource {
@@ -93,8 +103,10 @@ function subresourcesOf(kind: KindDefinition): Subresource[] {
     version: one.version,
     verbs: [...one.verbs].sort(),
   }));
-  if (kind.hasStatus) found.push({ name: 'status', kind: kind.kind, group: undefined, version: undefined, verbs: editable });
-  if (kind.scale) found.push({ name: 'scale', kind: 'Scale', group: 'autoscaling', version: 'v1', verbs: editable });
+  if (kind.hasStatus)
+    found.push({ name: 'status', kind: kind.kind, group: undefined, version: undefined, verbs: editable });
+  if (kind.scale)
+    found.push({ name: 'scale', kind: 'Scale', group: 'autoscaling', version: 'v1', verbs: editable });
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
@@ -135,7 +147,11 @@ function storageHash(kind: KindDefinition): string {
   return createHash('sha256').update(gvk).digest().subarray(0, 8).toString('base64');
 }
 
-function aggregated(kinds: KindTable, form: 'v2' | 'v2beta1', wanted: (group: string) => boolean): DiscoveryDocument {
+function aggregated(
+  kinds: KindTable,
+  form: 'v2' | 'v2beta1',
+  wanted: (group: string) => boolean,
+): DiscoveryDocument {
   const items = kinds
     .groups()
     .filter(({ group }) => wanted(group))

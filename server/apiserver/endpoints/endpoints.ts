@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Clock, errorMessage, type Ids, type Logger } from '#server/base';
-import { failure, StatusError, unauthorized, type UserInfo } from '#server/kube';
+import { failure, StatusError, type UserInfo, unauthorized } from '#server/kube';
 import { type Impersonation, impersonate, requireAccess } from '../access.ts';
 import type { Authenticator } from '../authn/authenticator.ts';
 import { asStatusError, type Chain, offersSubresource } from '../chain.ts';
 import type { HttpContext } from '../http-context.ts';
-import type { KindDefinition } from '../kind.ts';
+import type { AuthorizationAttributes, KindDefinition } from '../kind.ts';
 import type { KindTable } from '../kind-table.ts';
 import type { KubeletDirectory } from '../kubelet-api.ts';
 import type { Operation } from '../registry/operation.ts';
@@ -17,7 +17,7 @@ import { formatOrJson, type HttpAnswer, pageNotFound, sendAnswer, statusAnswer }
 import { negotiate } from './negotiation.ts';
 import { createPaths } from './paths.ts';
 import { joinText, type RenderContext, renderList, renderObject } from './render.ts';
-import { PathError, type RequestInfo, requestInfo } from './request-info.ts';
+import { PathError, type RequestInfo, type ResourceInfo, requestInfo } from './request-info.ts';
 import { createWatchResponse } from './watch-response.ts';
 
 export interface EndpointsOptions {
@@ -67,7 +67,10 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     const token = /^bearer +(.+)$/i.exec(authorization.trim())?.[1]?.trim();
     let user: UserInfo = ANONYMOUS;
     if (token !== undefined || context.peerCertificate !== undefined) {
-      const proven = await options.authenticate({ peerCertificate: context.peerCertificate, bearerToken: token });
+      const proven = await options.authenticate({
+        peerCertificate: context.peerCertificate,
+        bearerToken: token,
+      });
       if (!proven) throw unauthorized();
       user = proven;
     }
@@ -75,10 +78,16 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     return wanted ? impersonate(chain.authorizer, user, wanted) : user;
   };
 
-  const serveWatch = (request: IncomingMessage, response: ServerResponse, op: Operation, context: RenderContext): void => {
+  const serveWatch = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    op: Operation,
+    context: RenderContext,
+  ): void => {
     const reader = createWatchResponse(context, request, response, log);
     const seconds = op.query['timeoutSeconds'];
-    const timeoutSeconds = seconds && Number(seconds) > 0 ? seconds : String(Math.round(MIN_WATCH_SECONDS * (1 + ids.random())));
+    const timeoutSeconds =
+      seconds && Number(seconds) > 0 ? seconds : String(Math.round(MIN_WATCH_SECONDS * (1 + ids.random())));
     const running = chain.watch({ ...op, query: { ...op.query, timeoutSeconds } }, reader);
     const stop = (): void => {
       open.delete(stop);
@@ -99,46 +108,92 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     user: UserInfo,
   ): Promise<void> => {
     const warnings: string[] = [];
-    const op = operationOf(info, kind, user, request, (text) => void (warnings.includes(text) || warnings.push(text)));
+    const op = operationOf(
+      info,
+      kind,
+      user,
+      request,
+      (text) => void (warnings.includes(text) || warnings.push(text)),
+    );
     chain.authorize(op);
     const format = negotiate(request.headers.accept, isPretty(info, request));
     const context: RenderContext = { env: chain.env, kind, format, includeObject: includeObjectOf(info) };
     if (op.verb === 'watch') return serveWatch(request, response, op, context);
     const bytes = op.verb === 'get' || op.verb === 'list' ? undefined : await readBody(request);
     const answer = await chain.run(bytes ? withBody(op, bytes, request) : op);
-    const rendered = answer.type === 'list' ? renderList(context, answer.list) : renderObject(context, answer.answer);
+    const rendered =
+      answer.type === 'list' ? renderList(context, answer.list) : renderObject(context, answer.answer);
     const code = answer.type === 'list' ? 200 : answer.answer.code;
-    await sendAnswer(request, response, { code, headers: { 'Content-Type': rendered.contentType }, chunks: rendered.chunks }, warnings);
+    await sendAnswer(
+      request,
+      response,
+      { code, headers: { 'Content-Type': rendered.contentType }, chunks: rendered.chunks },
+      warnings,
+    );
   };
 
   const servePath = (request: IncomingMessage, info: RequestInfo, user: UserInfo): HttpAnswer => {
-    requireAccess(chain.authorizer, { user, verb: info.method, path: info.path });
-    return paths.answer(info, {
-      accept: request.headers.accept,
-      ifNoneMatch: request.headers['if-none-match'],
-      acceptEncoding: request.headers['accept-encoding'],
-    });
+    const note = (code: number): void =>
+      chain.audit.record({
+        time: clock.now(),
+        user: user.name,
+        userAgent: request.headers['user-agent'] ?? '',
+        verb: info.method,
+        path: info.path,
+        code,
+        latency: 0,
+      });
+    try {
+      requireAccess(chain.authorizer, { user, verb: info.method, path: info.path });
+      const answer = paths.answer(info, {
+        accept: request.headers.accept,
+        ifNoneMatch: request.headers['if-none-match'],
+        acceptEncoding: request.headers['accept-encoding'],
+      });
+      note(answer.code);
+      return answer;
+    } catch (error) {
+      note(error instanceof StatusError ? error.code : 500);
+      throw error;
+    }
   };
 
-  const serve = async (request: IncomingMessage, response: ServerResponse, context: HttpContext): Promise<void> => {
+  const serve = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    context: HttpContext,
+  ): Promise<void> => {
     response.setHeader('Audit-Id', auditId(request) ?? ids.uid());
     const info = requestInfo(request.method ?? 'GET', context.path);
     const user = await userOf(request, context);
     if (closed) throw failure(503, 'ServiceUnavailable', 'the server is shutting down');
     const { resource } = info;
     if (!resource) {
-      await sendAnswer(request, response, isApiMethodRefused(info) ? methodRefused(request) : servePath(request, info, user));
+      await sendAnswer(
+        request,
+        response,
+        isApiMethodRefused(info) ? methodRefused(request) : servePath(request, info, user),
+      );
       return;
     }
     const kind = kinds.find(resource.group, resource.version, resource.plural);
     if (!kind || !fits(kind, info)) {
-      requireAccess(chain.authorizer, { user, verb: resource.verb, resource });
-      await sendAnswer(request, response, kind && isUnscoped(kind, info) ? methodRefused(request) : pageNotFound());
+      requireAccess(chain.authorizer, accessTo(user, resource));
+      await sendAnswer(
+        request,
+        response,
+        kind && isUnscoped(kind, info) ? methodRefused(request) : pageNotFound(),
+      );
       return;
     }
     const { subresource } = resource;
     if (subresource === 'log' && kind.plural === 'pods') {
-      const stop = await serveLog({ chain, kubelets: options.kubelets, log }, request, response, operationOf(info, kind, user, request, () => undefined));
+      const stop = await serveLog(
+        { chain, kubelets: options.kubelets, log },
+        request,
+        response,
+        operationOf(info, kind, user, request, () => undefined),
+      );
       if (stop) {
         open.add(stop);
         response.once('close', () => open.delete(stop));
@@ -166,7 +221,13 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
         const user = await userOf(request, context);
         const { resource } = info;
         const kind = resource && kinds.find(resource.group, resource.version, resource.plural);
-        if (!resource || !kind || !fits(kind, info) || kind.plural !== 'pods' || !STREAMS.has(resource.subresource ?? '')) {
+        if (
+          !resource ||
+          !kind ||
+          !fits(kind, info) ||
+          kind.plural !== 'pods' ||
+          !STREAMS.has(resource.subresource ?? '')
+        ) {
           throw failure(400, 'BadRequest', 'this path does not speak WebSocket');
         }
         return { op: operationOf(info, kind, user, request, () => undefined), parameters: info.parameters };
@@ -183,8 +244,14 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
         else if (!kind || !fits(kind, info)) answer = pageNotFound();
         else {
           const ran = await chain.run(operationOf(info, kind, user, request, () => undefined));
-          const context: RenderContext = { env: chain.env, kind, format: formatOrJson(undefined), includeObject: 'Metadata' };
-          const rendered = ran.type === 'list' ? renderList(context, ran.list) : renderObject(context, ran.answer);
+          const context: RenderContext = {
+            env: chain.env,
+            kind,
+            format: formatOrJson(undefined),
+            includeObject: 'Metadata',
+          };
+          const rendered =
+            ran.type === 'list' ? renderList(context, ran.list) : renderObject(context, ran.answer);
           answer = { code: 200, headers: { 'Content-Type': rendered.contentType }, chunks: rendered.chunks };
         }
         return { status: answer.code, body: bodyOf(answer) };
@@ -208,11 +275,18 @@ function refuseReadiness(): never {
 
 function bodyOf(answer: HttpAnswer): unknown {
   const text = joinText(answer.chunks);
-  return answer.headers['Content-Type']?.startsWith('application/json') ? (JSON.parse(text) as unknown) : text;
+  return answer.headers['Content-Type']?.startsWith('application/json')
+    ? (JSON.parse(text) as unknown)
+    : text;
 }
 
 /** An error as the Status the client gets: the one place where anything thrown becomes an answer. */
-async function refuse(request: IncomingMessage, response: ServerResponse, error: unknown, log: Logger): Promise<void> {
+async function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: unknown,
+  log: Logger,
+): Promise<void> {
   if (request.destroyed && !request.complete) {
     log.debug({ error: errorMessage(error) }, 'the client went away');
     response.destroy();
@@ -262,8 +336,30 @@ function withBody(op: Operation, bytes: Buffer, request: IncomingMessage): Opera
   const decoded =
     op.verb === 'patch'
       ? decodePatch(bytes, op.contentType ?? '')
-      : decodeBody(bytes, request.headers['content-type'], op.verb === 'delete' || op.verb === 'deletecollection' ? { ...op.kind, kind: 'DeleteOptions' } : op.kind);
+      : decodeBody(
+          bytes,
+          request.headers['content-type'],
+          op.verb === 'delete' || op.verb === 'deletecollection'
+            ? { ...op.kind, kind: 'DeleteOptions' }
+            : op.kind,
+        );
   return { ...op, body: decoded.value, duplicates: decoded.duplicates };
+}
+
+function accessTo(user: UserInfo, resource: ResourceInfo): AuthorizationAttributes {
+  const { group, version, plural, subresource, namespace, name } = resource;
+  return {
+    user,
+    verb: resource.verb,
+    resource: {
+      group,
+      version,
+      plural,
+      ...(subresource !== undefined ? { subresource } : {}),
+      ...(namespace !== undefined ? { namespace } : {}),
+      ...(name !== undefined ? { name } : {}),
+    },
+  };
 }
 
 /** A path that a route of the kind has: namespaces where they belong, a subresource it offers. */
@@ -288,9 +384,14 @@ function isApiMethodRefused(info: RequestInfo): boolean {
 
 /** Models the answer of go-restful's service error handler to a method without a route. */
 function methodRefused(request: IncomingMessage): HttpAnswer {
-  const error = failure(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {
-    causes: [{ reason: 'UnexpectedServerResponse', message: '405: Method Not Allowed' }],
-  });
+  const error = failure(
+    405,
+    'MethodNotAllowed',
+    'the server does not allow this method on the requested resource',
+    {
+      causes: [{ reason: 'UnexpectedServerResponse', message: '405: Method Not Allowed' }],
+    },
+  );
   return statusAnswer(error, request.headers.accept);
 }
 
@@ -340,6 +441,7 @@ function single(value: string | string[] | undefined): string {
 function rawValues(request: IncomingMessage, name: string): string[] {
   const values: string[] = [];
   const raw = request.rawHeaders ?? [];
-  for (let i = 0; i + 1 < raw.length; i += 2) if (raw[i]?.toLowerCase() === name) values.push(raw[i + 1] ?? '');
+  for (let i = 0; i + 1 < raw.length; i += 2)
+    if (raw[i]?.toLowerCase() === name) values.push(raw[i + 1] ?? '');
   return values;
 }

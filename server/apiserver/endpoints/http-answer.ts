@@ -65,7 +65,8 @@ export async function sendAnswer(
     response.destroy();
     return;
   }
-  for (const [name, value] of Object.entries({ ...COMMON, ...answer.headers })) response.setHeader(name, value);
+  for (const [name, value] of Object.entries({ ...COMMON, ...answer.headers }))
+    response.setHeader(name, value);
   if (warnings.length > 0) response.setHeader('Warning', warnings.slice(0, MAX_WARNINGS).map(warningHeader));
   let size = 0;
   for (const chunk of answer.chunks) size += chunk.length;

@@ -41,7 +41,8 @@ function skipSpace(text: string, start: number): number {
 function invalidCharacter(text: string, at: number, context: string): GoSyntaxError {
   if (at >= text.length) return new GoSyntaxError('unexpected end of JSON input');
   const character = text.charAt(at);
-  const shown = character === "'" ? "'\\''" : character === '"' ? "'\"'" : `'${JSON.stringify(character).slice(1, -1)}'`;
+  const shown =
+    character === "'" ? "'\\''" : character === '"' ? "'\"'" : `'${JSON.stringify(character).slice(1, -1)}'`;
   return new GoSyntaxError(`invalid character ${shown} ${context}`);
 }
 
@@ -72,11 +73,13 @@ function scanObject(scan: Scan, start: number, path: string, depth: number): num
   let at = skipSpace(text, start);
   if (text.charAt(at) === '}') return at + 1;
   for (;;) {
-    if (text.charAt(at) !== '"') throw invalidCharacter(text, at, 'looking for beginning of object key string');
+    if (text.charAt(at) !== '"')
+      throw invalidCharacter(text, at, 'looking for beginning of object key string');
     const end = scanString(text, at + 1);
     const key = JSON.parse(text.slice(at, end)) as string;
     const member = path ? `${path}.${key}` : key;
-    if (seen.has(key) && scan.duplicates.length < MAX_DUPLICATES) scan.duplicates.push(`duplicate field ${JSON.stringify(member)}`);
+    if (seen.has(key) && scan.duplicates.length < MAX_DUPLICATES)
+      scan.duplicates.push(`duplicate field ${JSON.stringify(member)}`);
     seen.add(key);
     at = skipSpace(text, end);
     if (text.charAt(at) !== ':') throw invalidCharacter(text, at, 'after object key');
@@ -112,9 +115,11 @@ function scanString(text: string, start: number): number {
     if (escape === 'u') {
       for (let i = 0; i < 4; i++) {
         at++;
-        if (!/[0-9a-fA-F]/.test(text.charAt(at))) throw invalidCharacter(text, at, 'in \\u hexadecimal character escape');
+        if (!/[0-9a-fA-F]/.test(text.charAt(at)))
+          throw invalidCharacter(text, at, 'in \\u hexadecimal character escape');
       }
-    } else if (escape === '' || !'"\\/bfnrt'.includes(escape)) throw invalidCharacter(text, at, 'in string escape code');
+    } else if (escape === '' || !'"\\/bfnrt'.includes(escape))
+      throw invalidCharacter(text, at, 'in string escape code');
   }
   throw invalidCharacter(text, text.length, '');
 }

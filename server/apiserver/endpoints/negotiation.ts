@@ -27,10 +27,12 @@ export function parseAccept(header: string | undefined): AcceptClause[] {
     const parameters: Record<string, string> = {};
     for (const part of rest) {
       const equals = part.indexOf('=');
-      if (equals > 0) parameters[part.slice(0, equals).toLowerCase()] = part.slice(equals + 1).replace(/^"|"$/g, '');
+      if (equals > 0)
+        parameters[part.slice(0, equals).toLowerCase()] = part.slice(equals + 1).replace(/^"|"$/g, '');
     }
     const quality = Number(parameters['q'] ?? 1);
-    if (type) clauses.push({ type: type.toLowerCase(), parameters, quality: Number.isNaN(quality) ? 0 : quality });
+    if (type)
+      clauses.push({ type: type.toLowerCase(), parameters, quality: Number.isNaN(quality) ? 0 : quality });
   }
   return clauses.sort((a, b) => b.quality - a.quality);
 }

@@ -61,7 +61,8 @@ export function createPaths(options: PathsOptions): Paths {
   };
   return {
     answer(info, headers) {
-      if (info.method !== 'get' && info.method !== 'head') return textAnswer(405, '405: Method Not Allowed\n');
+      if (info.method !== 'get' && info.method !== 'head')
+        return textAnswer(405, '405: Method Not Allowed\n');
       const path = info.path.length > 1 ? info.path.replace(/\/+$/, '') : info.path;
       const [, first = '', second] = path.split('/');
       switch (first) {
@@ -78,13 +79,18 @@ export function createPaths(options: PathsOptions): Paths {
           return discoveryAnswer(discovery.answer(path, formOf(path, headers.accept)), headers);
         case 'openapi':
           if (path === '/openapi/v2') throw notAcceptable(['application/json']);
-          return second === 'v3' ? openApiAnswer(theOpenApi(), path, info, headers, options.now()) : pageNotFound();
+          return second === 'v3'
+            ? openApiAnswer(theOpenApi(), path, info, headers, options.now())
+            : pageNotFound();
         case '.well-known':
           if (path !== '/.well-known/openid-configuration') return pageNotFound();
           return keyAnswer(openIdConfiguration(options.serviceAccount.issuer), 'application/json');
         case 'openid':
           if (path !== '/openid/v1/jwks') return pageNotFound();
-          return keyAnswer(jsonWebKeySet(options.serviceAccount.verifyingKeysPem), 'application/jwk-set+json');
+          return keyAnswer(
+            jsonWebKeySet(options.serviceAccount.verifyingKeysPem),
+            'application/jwk-set+json',
+          );
         default:
           return pageNotFound();
       }
@@ -93,7 +99,11 @@ export function createPaths(options: PathsOptions): Paths {
 }
 
 function jsonAnswer(value: object): HttpAnswer {
-  return { code: 200, headers: { 'Content-Type': 'application/json' }, chunks: [Buffer.from(JSON.stringify(value, null, 2))] };
+  return {
+    code: 200,
+    headers: { 'Content-Type': 'application/json' },
+    chunks: [Buffer.from(JSON.stringify(value, null, 2))],
+  };
 }
 
 function keyAnswer(value: object, contentType: string): HttpAnswer {
@@ -118,10 +128,17 @@ function formOf(path: string, accept: string | undefined): DiscoveryForm {
   throw notAcceptable(['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']);
 }
 
-function discoveryAnswer(document: ReturnType<ReturnType<typeof createDiscovery>['answer']>, headers: PathHeaders): HttpAnswer {
+function discoveryAnswer(
+  document: ReturnType<ReturnType<typeof createDiscovery>['answer']>,
+  headers: PathHeaders,
+): HttpAnswer {
   if (!document) return pageNotFound();
   const { etag, contentType, body } = document;
-  const common = { 'Content-Type': contentType, Vary: 'Accept', ...(etag ? { ETag: etag, 'Cache-Control': 'public' } : {}) };
+  const common = {
+    'Content-Type': contentType,
+    Vary: 'Accept',
+    ...(etag ? { ETag: etag, 'Cache-Control': 'public' } : {}),
+  };
   if (etag && matchesTag(headers.ifNoneMatch, etag)) return { code: 304, headers: common, chunks: [] };
   return { code: 200, headers: common, chunks: [body] };
 }
@@ -130,7 +147,13 @@ function matchesTag(header: string | undefined, etag: string): boolean {
   return header?.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag) ?? false;
 }
 
-function openApiAnswer(openApi: OpenApi, path: string, info: RequestInfo, headers: PathHeaders, now: number): HttpAnswer {
+function openApiAnswer(
+  openApi: OpenApi,
+  path: string,
+  info: RequestInfo,
+  headers: PathHeaders,
+  now: number,
+): HttpAnswer {
   if (path === '/openapi/v3') {
     const index = openApi.index();
     const common = { 'Content-Type': 'application/json', ETag: index.etag, Vary: 'Accept' };
@@ -147,24 +170,39 @@ function openApiAnswer(openApi: OpenApi, path: string, info: RequestInfo, header
   const common = { 'Content-Type': 'application/json', ETag: document.etag, Vary: 'Accept', ...caching };
   if (asked !== undefined && asked !== document.hash) {
     const location = `${info.path}?hash=${encodeURIComponent(document.hash)}`;
-    return { code: 301, headers: { ...common, Location: location.slice(location.lastIndexOf('/') + 1) }, chunks: [] };
+    return {
+      code: 301,
+      headers: { ...common, Location: location.slice(location.lastIndexOf('/') + 1) },
+      chunks: [],
+    };
   }
   if (matchesTag(headers.ifNoneMatch, document.etag)) return { code: 304, headers: common, chunks: [] };
   if (headers.acceptEncoding?.includes('gzip')) {
-    return { code: 200, headers: { ...common, Vary: 'Accept, Accept-Encoding', 'Content-Encoding': 'gzip' }, chunks: [document.gzip] };
+    return {
+      code: 200,
+      headers: { ...common, Vary: 'Accept, Accept-Encoding', 'Content-Encoding': 'gzip' },
+      chunks: [document.gzip],
+    };
   }
   return { code: 200, headers: common, chunks: [document.plain()] };
 }
 
 /** Models k8s.io/apiserver/pkg/server/healthz. */
-function health(endpoint: string, path: string, info: RequestInfo, checks: readonly HealthCheck[]): HttpAnswer {
+function health(
+  endpoint: string,
+  path: string,
+  info: RequestInfo,
+  checks: readonly HealthCheck[],
+): HttpAnswer {
   const asked = checks.filter((one) => endpoint === 'readyz' || !one.readinessOnly);
   const single = path.slice(endpoint.length + 2);
   if (single) {
     const one = asked.find(({ name }) => name === single);
     if (!one) return pageNotFound();
     const failed = failureOf(one);
-    return failed === undefined ? textAnswer(200, 'ok') : textAnswer(500, `internal server error: ${failed}\n`);
+    return failed === undefined
+      ? textAnswer(200, 'ok')
+      : textAnswer(500, `internal server error: ${failed}\n`);
   }
   const excluded = new Set(info.parameters.getAll('exclude'));
   const lines: string[] = [];
@@ -182,7 +220,10 @@ function health(endpoint: string, path: string, info: RequestInfo, checks: reado
     }
   }
   if (bad > 0) return textAnswer(500, `${lines.join('\n')}\n${endpoint} check failed\n`);
-  return textAnswer(200, info.query['verbose'] === undefined ? 'ok' : `${lines.join('\n')}\n${endpoint} check passed\n`);
+  return textAnswer(
+    200,
+    info.query['verbose'] === undefined ? 'ok' : `${lines.join('\n')}\n${endpoint} check passed\n`,
+  );
 }
 
 function failureOf(check: HealthCheck): string | undefined {
@@ -199,5 +240,14 @@ function rootPaths(kinds: KindTable): string[] {
   for (const { group, versions } of kinds.groups()) {
     if (group) paths.push(`/apis/${group}`, ...versions.map((version) => `/apis/${group}/${version}`));
   }
-  return [...paths.sort(), '/healthz', '/livez', '/openapi/v3', '/openapi/v3/', '/openid/v1/jwks', '/readyz', '/version'];
+  return [
+    ...paths.sort(),
+    '/healthz',
+    '/livez',
+    '/openapi/v3',
+    '/openapi/v3/',
+    '/openid/v1/jwks',
+    '/readyz',
+    '/version',
+  ];
 }

@@ -1,5 +1,5 @@
-import { formatApiVersion, type Status, type UnstructuredObject } from '#server/kube';
 import { stringify } from 'yaml';
+import { formatApiVersion, type Status, type UnstructuredObject } from '#server/kube';
 import { listMeta, listObject } from '../chain.ts';
 import type { Column, KindDefinition } from '../kind.ts';
 import type { ObjectAnswer, RegistryEnvironment } from '../registry/operation.ts';
@@ -28,7 +28,10 @@ const COMMA = Buffer.from(',');
 /** Any JSON value in the format asked for. */
 export function renderValue(value: unknown, format: Pick<OutputFormat, 'encoding' | 'pretty'>): Rendered {
   if (format.encoding === 'yaml') {
-    return { contentType: 'application/yaml', chunks: [Buffer.from(stringify(value, { aliasDuplicateObjects: false }))] };
+    return {
+      contentType: 'application/yaml',
+      chunks: [Buffer.from(stringify(value, { aliasDuplicateObjects: false }))],
+    };
   }
   const text = format.pretty ? JSON.stringify(value, null, 2) : JSON.stringify(value);
   return { contentType: 'application/json', chunks: [Buffer.from(`${text}\n`)] };
@@ -45,7 +48,10 @@ export function renderObject(context: RenderContext, answer: ObjectAnswer): Rend
       return renderValue(partialOf(answer.object, format.version), format);
     case 'object':
       if (answer.stored && format.encoding === 'json' && !format.pretty) {
-        return { contentType: 'application/json', chunks: [servedBytes(env, { kind }, answer.stored.value), NEW_LINE] };
+        return {
+          contentType: 'application/json',
+          chunks: [servedBytes(env, { kind }, answer.stored.value), NEW_LINE],
+        };
       }
       return renderValue(answer.object, format);
   }
@@ -58,15 +64,26 @@ export function isStatus(object: UnstructuredObject | Status): object is Status 
 /** A list: the stored bytes one after the other when nothing needs to be changed. */
 export function renderList(context: RenderContext, list: ListAnswer): Rendered {
   const { format, env, kind } = context;
-  const objects = (): UnstructuredObject[] => list.entries.map((entry) => asServed(env, { kind }, env.storage.decode(entry)));
+  const objects = (): UnstructuredObject[] =>
+    list.entries.map((entry) => asServed(env, { kind }, env.storage.decode(entry)));
   if (format.as === 'table') return renderValue(tableOf(context, objects(), listMeta(list), true), format);
   if (format.as === 'partial') {
     const items = objects().map((object) => partialOf(object, format.version));
-    const value = { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${format.version}`, metadata: listMeta(list), items };
+    const value = {
+      kind: 'PartialObjectMetadataList',
+      apiVersion: `meta.k8s.io/${format.version}`,
+      metadata: listMeta(list),
+      items,
+    };
     return renderValue(value, format);
   }
-  if (format.encoding !== 'json' || format.pretty) return renderValue(listObject(env, { kind }, list), format);
-  const head = { kind: kind.listKind, apiVersion: formatApiVersion(kind.group, kind.version), metadata: listMeta(list) };
+  if (format.encoding !== 'json' || format.pretty)
+    return renderValue(listObject(env, { kind }, list), format);
+  const head = {
+    kind: kind.listKind,
+    apiVersion: formatApiVersion(kind.group, kind.version),
+    metadata: listMeta(list),
+  };
   const chunks: Uint8Array[] = [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"items":[`)];
   const typeMeta = typeMetaPrefix(kind);
   list.entries.forEach((entry, index) => {
@@ -92,7 +109,9 @@ function typeMetaPrefix(kind: KindDefinition): Buffer | undefined {
   if (kind.schemaType === undefined) return undefined;
   let prefix = prefixes.get(kind);
   if (!prefix) {
-    prefix = Buffer.from(`{"apiVersion":"${formatApiVersion(kind.group, kind.version)}","kind":"${kind.kind}",`);
+    prefix = Buffer.from(
+      `{"apiVersion":"${formatApiVersion(kind.group, kind.version)}","kind":"${kind.kind}",`,
+    );
     prefixes.set(kind, prefix);
   }
   return prefix;
@@ -127,7 +146,12 @@ const DEFAULT_COLUMNS: readonly Column[] = [
 ];
 
 /** A meta.k8s.io Table. Models apiserver/pkg/endpoints/handlers/response.go asTable. */
-export function tableOf(context: RenderContext, objects: readonly UnstructuredObject[], metadata: object, withColumns: boolean): object {
+export function tableOf(
+  context: RenderContext,
+  objects: readonly UnstructuredObject[],
+  metadata: object,
+  withColumns: boolean,
+): object {
   const { kind, env, includeObject, format } = context;
   const columns = kind.columns.length > 0 ? kind.columns : DEFAULT_COLUMNS;
   const now = env.clock.now();
@@ -146,7 +170,9 @@ export function tableOf(context: RenderContext, objects: readonly UnstructuredOb
       : null,
     rows: objects.map((object) => ({
       cells: columns.map((column) => column.cell(object, now)),
-      ...(includeObject === 'None' ? {} : { object: includeObject === 'Object' ? object : partialOf(object, format.version) }),
+      ...(includeObject === 'None'
+        ? {}
+        : { object: includeObject === 'Object' ? object : partialOf(object, format.version) }),
     })),
   };
 }

@@ -49,7 +49,10 @@ export function requestInfo(method: string, url: string): RequestInfo {
 }
 
 function resourceInfo(method: string, path: string, query: Record<string, string>): ResourceInfo | undefined {
-  const parts = path.split('/').filter((part) => part !== '').map(decodePart);
+  const parts = path
+    .split('/')
+    .filter((part) => part !== '')
+    .map(decodePart);
   const prefix = parts.shift();
   let group = '';
   if (prefix === 'apis') group = parts.shift() ?? '';
@@ -79,8 +82,12 @@ function resourceInfo(method: string, path: string, query: Record<string, string
     if (verb === 'delete') verb = 'deletecollection';
   }
   const watching = query['watch'] !== undefined && query['watch'] !== 'false' && query['watch'] !== '0';
-  if ((verb === 'list' && watching) || (deprecatedWatch && (verb === 'list' || verb === 'get'))) verb = 'watch';
-  const selected = name === undefined && (verb === 'list' || verb === 'watch' || verb === 'deletecollection') ? selectedName(query) : undefined;
+  if ((verb === 'list' && watching) || (deprecatedWatch && (verb === 'list' || verb === 'get')))
+    verb = 'watch';
+  const selected =
+    name === undefined && (verb === 'list' || verb === 'watch' || verb === 'deletecollection')
+      ? selectedName(query)
+      : undefined;
   return { group, version, plural, subresource, namespace, name: name ?? selected, verb, rest };
 }
 

@@ -52,7 +52,10 @@ export function createWatchResponse(
     response.write(line);
     if (response.writableLength <= allowance) return;
     over = true;
-    log.warn({ path: request.url, bytes: response.writableLength }, 'a watch was read too slowly and is dropped');
+    log.warn(
+      { path: request.url, bytes: response.writableLength },
+      'a watch was read too slowly and is dropped',
+    );
     response.destroy();
   };
   const begin = (): void => {
@@ -95,15 +98,21 @@ export function createWatchResponse(
 }
 
 function lineKey({ format, includeObject }: RenderContext, withColumns: boolean): string {
-  return format.as === 'object' ? 'line' : `line ${format.as} ${format.version} ${includeObject} ${withColumns}`;
+  return format.as === 'object'
+    ? 'line'
+    : `line ${format.as} ${format.version} ${includeObject} ${withColumns}`;
 }
 
 function lineOf(context: RenderContext, item: WatchItem, withColumns: boolean): Uint8Array {
   const { format } = context;
-  if (format.as === 'object') return Buffer.concat([Buffer.from(`{"type":"${item.type}","object":`), item.bytes(), AFTER_OBJECT]);
+  if (format.as === 'object')
+    return Buffer.concat([Buffer.from(`{"type":"${item.type}","object":`), item.bytes(), AFTER_OBJECT]);
   const object = item.object();
   if (format.as === 'partial') return line(item.type, partialOf(object, format.version));
-  return line(item.type, tableOf(context, [object], { resourceVersion: object.metadata.resourceVersion }, withColumns));
+  return line(
+    item.type,
+    tableOf(context, [object], { resourceVersion: object.metadata.resourceVersion }, withColumns),
+  );
 }
 
 function bookmarkIn({ format }: RenderContext, object: UnstructuredObject): object {

@@ -41,11 +41,18 @@ function valueCountErrors(requirement: Requirement, field: string): FieldError[]
   switch (requirement.operator) {
     case 'In':
     case 'NotIn':
-      return values > 0 ? [] : [required(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'")];
+      return values > 0
+        ? []
+        : [required(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'")];
     case 'Exists':
     case 'DoesNotExist':
       if (values === 0) return [];
-      return [forbiddenField(`${field}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
+      return [
+        forbiddenField(
+          `${field}.values`,
+          "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        ),
+      ];
     default:
       return [invalidValue(`${field}.operator`, requirement.operator, 'not a valid selector operator')];
   }
@@ -61,14 +68,20 @@ function nodeTermErrors(term: NodeSelectorTerm, field: string): FieldError[] {
     if (!NODE_OPERATORS.includes(requirement.operator)) {
       return [invalidValue(`${at}.operator`, requirement.operator, 'not a valid selector operator')];
     }
-    return [...valueCountErrors(requirement, at), ...eachInvalid(`${at}.key`, requirement.key, qualifiedNameErrors(requirement.key))];
+    return [
+      ...valueCountErrors(requirement, at),
+      ...eachInvalid(`${at}.key`, requirement.key, qualifiedNameErrors(requirement.key)),
+    ];
   });
 }
 
 function podTermErrors(term: PodAffinityTerm, field: string): FieldError[] {
   const errors = labelSelectorErrors(term.labelSelector, `${field}.labelSelector`);
   if (!term.topologyKey) errors.push(required(`${field}.topologyKey`, 'can not be empty'));
-  else errors.push(...eachInvalid(`${field}.topologyKey`, term.topologyKey, qualifiedNameErrors(term.topologyKey)));
+  else
+    errors.push(
+      ...eachInvalid(`${field}.topologyKey`, term.topologyKey, qualifiedNameErrors(term.topologyKey)),
+    );
   return errors;
 }
 
@@ -80,10 +93,15 @@ function podAffinityErrors(affinity: Affinity['podAffinity'], field: string): Fi
   const must = affinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
   const should = affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
   return [
-    ...must.flatMap((term, i) => podTermErrors(term, `${field}.requiredDuringSchedulingIgnoredDuringExecution[${i}]`)),
+    ...must.flatMap((term, i) =>
+      podTermErrors(term, `${field}.requiredDuringSchedulingIgnoredDuringExecution[${i}]`),
+    ),
     ...should.flatMap((one, i) => {
       const at = `${field}.preferredDuringSchedulingIgnoredDuringExecution[${i}]`;
-      return [...weightErrors(one.weight, `${at}.weight`), ...podTermErrors(one.podAffinityTerm, `${at}.podAffinityTerm`)];
+      return [
+        ...weightErrors(one.weight, `${at}.weight`),
+        ...podTermErrors(one.podAffinityTerm, `${at}.podAffinityTerm`),
+      ];
     }),
   ];
 }
@@ -97,12 +115,16 @@ export function affinityErrors(affinity: Affinity | undefined, field: string): F
   const must = node?.requiredDuringSchedulingIgnoredDuringExecution;
   if (must) {
     const terms = `${at}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms`;
-    if (!must.nodeSelectorTerms?.length) errors.push(required(terms, 'must have at least one node selector term'));
+    if (!must.nodeSelectorTerms?.length)
+      errors.push(required(terms, 'must have at least one node selector term'));
     else errors.push(...must.nodeSelectorTerms.flatMap((term, i) => nodeTermErrors(term, `${terms}[${i}]`)));
   }
   for (const [i, one] of (node?.preferredDuringSchedulingIgnoredDuringExecution ?? []).entries()) {
     const preferred = `${at}.preferredDuringSchedulingIgnoredDuringExecution[${i}]`;
-    errors.push(...weightErrors(one.weight, `${preferred}.weight`), ...nodeTermErrors(one.preference, `${preferred}.preference`));
+    errors.push(
+      ...weightErrors(one.weight, `${preferred}.weight`),
+      ...nodeTermErrors(one.preference, `${preferred}.preference`),
+    );
   }
   errors.push(...podAffinityErrors(affinity.podAffinity, `${field}.podAffinity`));
   errors.push(...podAffinityErrors(affinity.podAntiAffinity, `${field}.podAntiAffinity`));

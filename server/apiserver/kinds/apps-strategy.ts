@@ -1,14 +1,21 @@
 import {
   type ControllerRevision,
   type DaemonSet,
-  deepEqual,
   type Deployment,
+  deepEqual,
   type FieldError,
   type PodTemplateSpec,
   type ReplicaSet,
 } from '#server/kube';
 import { as, type Strategy } from '../kind.ts';
-import { forbiddenField, IMMUTABLE, invalidValue, nonNegative, notSupported, required } from './field-errors.ts';
+import {
+  forbiddenField,
+  IMMUTABLE,
+  invalidValue,
+  nonNegative,
+  notSupported,
+  required,
+} from './field-errors.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
 import { podSpecWarnings } from './pod-warnings.ts';
 import {
@@ -30,9 +37,12 @@ function deploymentStrategyErrors({ spec }: Deployment): FieldError[] {
   const field = 'spec.strategy';
   if (strategy?.type === 'Recreate') {
     if (!strategy.rollingUpdate) return [];
-    return [forbiddenField(`${field}.rollingUpdate`, "may not be specified when strategy `type` is 'Recreate'")];
+    return [
+      forbiddenField(`${field}.rollingUpdate`, "may not be specified when strategy `type` is 'Recreate'"),
+    ];
   }
-  if (strategy?.type !== 'RollingUpdate') return [notSupported(`${field}.type`, strategy?.type ?? '', ['Recreate', 'RollingUpdate'])];
+  if (strategy?.type !== 'RollingUpdate')
+    return [notSupported(`${field}.type`, strategy?.type ?? '', ['Recreate', 'RollingUpdate'])];
   const rolling = strategy.rollingUpdate;
   if (!rolling) return [required(`${field}.rollingUpdate`, 'this should be defaulted and never be nil')];
   const errors = [
@@ -58,7 +68,9 @@ function deploymentErrors(deployment: Deployment): FieldError[] {
   const deadline = spec.progressDeadlineSeconds;
   errors.push(...nonNegative(deadline, 'spec.progressDeadlineSeconds'));
   if (deadline !== undefined && deadline <= (spec.minReadySeconds ?? 0)) {
-    errors.push(invalidValue('spec.progressDeadlineSeconds', deadline, 'must be greater than minReadySeconds'));
+    errors.push(
+      invalidValue('spec.progressDeadlineSeconds', deadline, 'must be greater than minReadySeconds'),
+    );
   }
   return errors;
 }
@@ -115,7 +127,10 @@ export const replicaSetStrategy: Strategy = {
   validate: (object) => replicaSetErrors(as<ReplicaSet>(object)),
   validateUpdate(object, old) {
     const set = as<ReplicaSet>(object);
-    return [...replicaSetErrors(set), ...selectorUpdateErrors(set.spec.selector, as<ReplicaSet>(old).spec.selector)];
+    return [
+      ...replicaSetErrors(set),
+      ...selectorUpdateErrors(set.spec.selector, as<ReplicaSet>(old).spec.selector),
+    ];
   },
   warnings: (object) => templateWarnings(as<ReplicaSet>(object).spec.template ?? {}),
 };
@@ -124,7 +139,8 @@ function updateStrategyErrors({ spec }: DaemonSet): FieldError[] {
   const field = 'spec.updateStrategy';
   const strategy = spec.updateStrategy;
   if (strategy?.type === 'OnDelete') return [];
-  if (strategy?.type !== 'RollingUpdate') return [notSupported(`${field}.type`, strategy?.type ?? '', ['OnDelete', 'RollingUpdate'])];
+  if (strategy?.type !== 'RollingUpdate')
+    return [notSupported(`${field}.type`, strategy?.type ?? '', ['OnDelete', 'RollingUpdate'])];
   const rolling = strategy.rollingUpdate;
   if (!rolling) return [required(`${field}.rollingUpdate`)];
   const at = `${field}.rollingUpdate`;
@@ -135,7 +151,9 @@ function updateStrategyErrors({ spec }: DaemonSet): FieldError[] {
   const unavailable = !isZeroCount(rolling.maxUnavailable);
   const surge = !isZeroCount(rolling.maxSurge);
   if (unavailable && surge) {
-    errors.push(invalidValue(`${at}.maxSurge`, rolling.maxSurge, 'may not be set when maxUnavailable is non-zero'));
+    errors.push(
+      invalidValue(`${at}.maxSurge`, rolling.maxSurge, 'may not be set when maxUnavailable is non-zero'),
+    );
   } else if (!unavailable && !surge) {
     errors.push(required(`${at}.maxUnavailable`, 'cannot be 0 when maxSurge is 0'));
   }
@@ -170,7 +188,12 @@ export const daemonSetStrategy: Strategy = {
   prepareForCreate(object) {
     const set = as<DaemonSet>(object);
     set.metadata.annotations = { ...set.metadata.annotations, [TEMPLATE_GENERATION]: '1' };
-    set.status = { currentNumberScheduled: 0, desiredNumberScheduled: 0, numberMisscheduled: 0, numberReady: 0 };
+    set.status = {
+      currentNumberScheduled: 0,
+      desiredNumberScheduled: 0,
+      numberMisscheduled: 0,
+      numberReady: 0,
+    };
   },
   prepareForUpdate(object, old, context) {
     if (context.subresource) return;
@@ -182,7 +205,10 @@ export const daemonSetStrategy: Strategy = {
   validate: (object) => daemonSetErrors(as<DaemonSet>(object)),
   validateUpdate(object, old) {
     const set = as<DaemonSet>(object);
-    return [...daemonSetErrors(set), ...selectorUpdateErrors(set.spec.selector, as<DaemonSet>(old).spec.selector)];
+    return [
+      ...daemonSetErrors(set),
+      ...selectorUpdateErrors(set.spec.selector, as<DaemonSet>(old).spec.selector),
+    ];
   },
   warnings: (object) => templateWarnings(as<DaemonSet>(object).spec.template),
 };

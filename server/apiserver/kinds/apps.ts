@@ -1,4 +1,11 @@
-import { controllerOf, type ControllerRevision, type DaemonSet, type Deployment, type ReplicaSet, type UnstructuredObject } from '#server/kube';
+import {
+  type ControllerRevision,
+  controllerOf,
+  type DaemonSet,
+  type Deployment,
+  type ReplicaSet,
+  type UnstructuredObject,
+} from '#server/kube';
 import { as, type KindDefinition } from '../kind.ts';
 import {
   controllerRevisionStrategy,
@@ -28,8 +35,16 @@ const deployment = defineKind({
       const { spec, status } = as<Deployment>(object);
       return `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`;
     }),
-    integerColumn('Up-to-date', 'Pods made from the current template.', (object) => as<Deployment>(object).status?.updatedReplicas ?? 0),
-    integerColumn('Available', 'Pods ready for long enough.', (object) => as<Deployment>(object).status?.availableReplicas ?? 0),
+    integerColumn(
+      'Up-to-date',
+      'Pods made from the current template.',
+      (object) => as<Deployment>(object).status?.updatedReplicas ?? 0,
+    ),
+    integerColumn(
+      'Available',
+      'Pods ready for long enough.',
+      (object) => as<Deployment>(object).status?.availableReplicas ?? 0,
+    ),
     ageColumn,
     ...templateColumns(),
   ],
@@ -50,7 +65,11 @@ const replicaSet = defineKind({
     nameColumn,
     integerColumn('Desired', 'Pods wanted.', (object) => as<ReplicaSet>(object).spec?.replicas ?? 0),
     integerColumn('Current', 'Pods there are.', (object) => as<ReplicaSet>(object).status?.replicas ?? 0),
-    integerColumn('Ready', 'Pods that are ready.', (object) => as<ReplicaSet>(object).status?.readyReplicas ?? 0),
+    integerColumn(
+      'Ready',
+      'Pods that are ready.',
+      (object) => as<ReplicaSet>(object).status?.readyReplicas ?? 0,
+    ),
     ageColumn,
     ...templateColumns(),
   ],
@@ -78,9 +97,15 @@ const daemonSet = defineKind({
     integerColumn('Desired', 'Nodes that should run the pod.', count('desiredNumberScheduled')),
     integerColumn('Current', 'Nodes that run the pod and should.', count('currentNumberScheduled')),
     integerColumn('Ready', 'Nodes whose pod is ready.', count('numberReady')),
-    integerColumn('Up-to-date', 'Nodes whose pod is of the current template.', count('updatedNumberScheduled')),
+    integerColumn(
+      'Up-to-date',
+      'Nodes whose pod is of the current template.',
+      count('updatedNumberScheduled'),
+    ),
     integerColumn('Available', 'Nodes whose pod is ready for long enough.', count('numberAvailable')),
-    column('Node Selector', 'The labels a node must have.', (object) => formatLabels(as<DaemonSet>(object).spec?.template.spec?.nodeSelector)),
+    column('Node Selector', 'The labels a node must have.', (object) =>
+      formatLabels(as<DaemonSet>(object).spec?.template.spec?.nodeSelector),
+    ),
     ageColumn,
     ...templateColumns(),
   ],
@@ -100,9 +125,15 @@ const controllerRevision = defineKind({
       if (!owner) return '<none>';
       const slash = owner.apiVersion.indexOf('/');
       const kind = owner.kind.toLowerCase();
-      return slash < 0 ? `${kind}/${owner.name}` : `${kind}.${owner.apiVersion.slice(0, slash)}/${owner.name}`;
+      return slash < 0
+        ? `${kind}/${owner.name}`
+        : `${kind}.${owner.apiVersion.slice(0, slash)}/${owner.name}`;
     }),
-    integerColumn('Revision', 'Its number, rising.', (object) => as<ControllerRevision>(object).revision ?? 0),
+    integerColumn(
+      'Revision',
+      'Its number, rising.',
+      (object) => as<ControllerRevision>(object).revision ?? 0,
+    ),
     ageColumn,
   ],
 });

@@ -1,6 +1,6 @@
-import type { LabelSelector, UnstructuredObject } from '#server/kube';
+import type { KubeObject, LabelSelector, UnstructuredObject } from '#server/kube';
 import { formatLabelSelector } from '#server/kube';
-import type { Column } from '../kind.ts';
+import { as, type Column } from '../kind.ts';
 
 type Cell = Column['cell'];
 
@@ -65,13 +65,23 @@ export function integerColumn(name: string, description: string, cell: Cell): Co
 }
 
 /** Shown with `-o wide` only. */
-export function wideColumn(name: string, description: string, cell: Cell, options: Partial<Column> = {}): Column {
+export function wideColumn(
+  name: string,
+  description: string,
+  cell: Cell,
+  options: Partial<Column> = {},
+): Column {
   return column(name, description, cell, { priority: 1, ...options });
 }
 
-export const nameColumn: Column = column('Name', 'The name, unique among its kind in the namespace.', (object) => object.metadata.name, {
-  format: 'name',
-});
+export const nameColumn: Column = column(
+  'Name',
+  'The name, unique among its kind in the namespace.',
+  (object) => object.metadata.name,
+  {
+    format: 'name',
+  },
+);
 
 export const ageColumn: Column = column('Age', 'How long ago the object was created.', (object, now) =>
   since(object.metadata.creationTimestamp, now),
@@ -85,23 +95,30 @@ export const createdAtColumn: Column = column(
   { type: 'string', format: 'date-time' },
 );
 
-interface WithTemplate {
-  spec: { template: { spec?: { containers?: { name: string; image?: string }[] } }; selector?: LabelSelector };
+interface WithTemplate extends KubeObject {
+  spec: {
+    template: { spec?: { containers?: { name: string; image?: string }[] } };
+    selector?: LabelSelector;
+  };
 }
 
 /** Containers, Images and Selector of a workload, wide. */
 export function templateColumns(): Column[] {
   const containers = (object: UnstructuredObject): { name: string; image?: string }[] =>
-    (object as unknown as WithTemplate).spec.template.spec?.containers ?? [];
+    as<WithTemplate>(object).spec.template.spec?.containers ?? [];
   return [
     wideColumn('Containers', 'The names of the containers of the template.', (object) =>
-      containers(object).map((c) => c.name).join(','),
+      containers(object)
+        .map((c) => c.name)
+        .join(','),
     ),
     wideColumn('Images', 'The images of the containers of the template.', (object) =>
-      containers(object).map((c) => c.image ?? '').join(','),
+      containers(object)
+        .map((c) => c.image ?? '')
+        .join(','),
     ),
     wideColumn('Selector', 'Which pods belong to it.', (object) =>
-      selectorText((object as unknown as WithTemplate).spec.selector),
+      selectorText(as<WithTemplate>(object).spec.selector),
     ),
   ];
 }

@@ -27,7 +27,9 @@ function isPemRequest(base64: string | undefined): boolean {
 function csrErrors({ spec }: Csr): FieldError[] {
   const errors: FieldError[] = [];
   if (!isPemRequest(spec.request)) {
-    errors.push(invalidValue('spec.request', spec.request ?? '', 'PEM block type must be CERTIFICATE REQUEST'));
+    errors.push(
+      invalidValue('spec.request', spec.request ?? '', 'PEM block type must be CERTIFICATE REQUEST'),
+    );
   }
   if (!spec.usages?.length) errors.push(required('spec.usages'));
   if (!spec.signerName) errors.push(required('spec.signerName'));
@@ -36,7 +38,13 @@ function csrErrors({ spec }: Csr): FieldError[] {
     errors.push(invalidValue('spec.signerName', spec.signerName, why));
   }
   if (spec.expirationSeconds !== undefined && spec.expirationSeconds < SHORTEST_SECONDS) {
-    errors.push(invalidValue('spec.expirationSeconds', spec.expirationSeconds, 'may not specify a duration less than 600 seconds (10 minutes)'));
+    errors.push(
+      invalidValue(
+        'spec.expirationSeconds',
+        spec.expirationSeconds,
+        'may not specify a duration less than 600 seconds (10 minutes)',
+      ),
+    );
   }
   return errors;
 }
@@ -50,11 +58,18 @@ function conditionErrors(conditions: readonly Condition[]): FieldError[] {
     if (!condition.status) errors.push(required(`${at}.status`));
     else if (DECISIONS.includes(condition.type) && condition.status !== 'True') {
       const why = `must be True for ${condition.type} conditions`;
-      errors.push({ type: 'FieldValueNotSupported', field: `${at}.status`, value: condition.status, detail: why });
+      errors.push({
+        type: 'FieldValueNotSupported',
+        field: `${at}.status`,
+        value: condition.status,
+        detail: why,
+      });
     }
   }
   if (types.has('Approved') && types.has('Denied')) {
-    errors.push(invalidValue('status.conditions', 'Denied', 'Approved and Denied conditions are mutually exclusive'));
+    errors.push(
+      invalidValue('status.conditions', 'Denied', 'Approved and Denied conditions are mutually exclusive'),
+    );
   }
   return errors;
 }
@@ -96,10 +111,14 @@ function prepareForUpdate(csr: Csr, old: Csr, context: RequestContext): void {
     if (old.status?.certificate) csr.status.certificate = old.status.certificate;
     else delete csr.status.certificate;
     csr.status.conditions = [...sent.filter(decides), ...known.filter((condition) => !decides(condition))];
-    const removed = known.find((condition) => decides(condition) && !sent.some((one) => one.type === condition.type));
+    const removed = known.find(
+      (condition) => decides(condition) && !sent.some((one) => one.type === condition.type),
+    );
     if (removed) {
       const why = `updates may not remove a condition of type "${removed.type}"`;
-      throw invalid(KIND, csr.metadata.name, [{ type: 'FieldValueForbidden', field: 'status.conditions', detail: why }]);
+      throw invalid(KIND, csr.metadata.name, [
+        { type: 'FieldValueForbidden', field: 'status.conditions', detail: why },
+      ]);
     }
   }
   if (csr.status.conditions.length === 0) delete csr.status.conditions;
@@ -107,7 +126,11 @@ function prepareForUpdate(csr: Csr, old: Csr, context: RequestContext): void {
   const errors = conditionErrors(csr.status.conditions ?? []);
   const issued = old.status?.certificate;
   if (issued && csr.status.certificate !== issued) {
-    errors.push({ type: 'FieldValueForbidden', field: 'status.certificate', detail: 'updates may not clear or modify existing certificate content' });
+    errors.push({
+      type: 'FieldValueForbidden',
+      field: 'status.certificate',
+      detail: 'updates may not clear or modify existing certificate content',
+    });
   }
   if (errors.length > 0) throw invalid(KIND, csr.metadata.name, errors);
 }
@@ -124,5 +147,6 @@ export const csrStrategy: Strategy = {
     prepareForUpdate(as<Csr>(object), structuredClone(as<Csr>(old)), context);
   },
   validate: (object) => csrErrors(as<Csr>(object)),
-  validateUpdate: (object, old) => (deepEqual(as<Csr>(object).spec, as<Csr>(old).spec) ? [] : csrErrors(as<Csr>(object))),
+  validateUpdate: (object, old) =>
+    deepEqual(as<Csr>(object).spec, as<Csr>(old).spec) ? [] : csrErrors(as<Csr>(object)),
 };

@@ -20,19 +20,29 @@ export const certificateKinds: readonly KindDefinition[] = [
     types: 'certificates/v1',
     shortNames: ['csr'],
     hasStatus: true,
-    subresources: [{ name: 'approval', kind: 'CertificateSigningRequest', verbs: ['get', 'patch', 'update'] }],
+    subresources: [
+      { name: 'approval', kind: 'CertificateSigningRequest', verbs: ['get', 'patch', 'update'] },
+    ],
     strategy: csrStrategy,
     columns: [
       nameColumn,
       ageColumn,
-      column('SignerName', 'Who is asked to sign.', (object) => as<CertificateSigningRequest>(object).spec.signerName),
+      column(
+        'SignerName',
+        'Who is asked to sign.',
+        (object) => as<CertificateSigningRequest>(object).spec.signerName,
+      ),
       column('Requestor', 'Who asks.', (object) => as<CertificateSigningRequest>(object).spec.username ?? ''),
       column('RequestedDuration', 'How long it should be valid.', (object) => {
         const seconds = as<CertificateSigningRequest>(object).spec.expirationSeconds;
         return seconds === undefined ? '<none>' : humanDuration(seconds * 1000);
       }),
-      column('Condition', 'What was decided.', (object) => conditionText(as<CertificateSigningRequest>(object))),
+      column('Condition', 'What was decided.', (object) =>
+        conditionText(as<CertificateSigningRequest>(object)),
+      ),
     ],
-    selectableFields: { 'spec.signerName': (object) => as<CertificateSigningRequest>(object).spec.signerName },
+    selectableFields: {
+      'spec.signerName': (object) => as<CertificateSigningRequest>(object).spec.signerName,
+    },
   }),
 ];

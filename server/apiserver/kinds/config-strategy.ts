@@ -1,4 +1,11 @@
-import { type ConfigMap, configMapKeyErrors, deepEqual, type FieldError, type Secret, type UnstructuredObject } from '#server/kube';
+import {
+  type ConfigMap,
+  configMapKeyErrors,
+  deepEqual,
+  type FieldError,
+  type Secret,
+  type UnstructuredObject,
+} from '#server/kube';
 import { as, type Strategy } from '../kind.ts';
 import { eachInvalid, forbiddenField, IMMUTABLE, invalidValue, required, tooLong } from './field-errors.ts';
 
@@ -7,7 +14,9 @@ const FROZEN = 'field is immutable when `immutable` is set';
 const REDACTED = '<secret contents redacted>';
 
 function keyErrors(map: Record<string, string> | undefined, field: string): FieldError[] {
-  return Object.keys(map ?? {}).flatMap((key) => eachInvalid(`${field}[${key}]`, key, configMapKeyErrors(key)));
+  return Object.keys(map ?? {}).flatMap((key) =>
+    eachInvalid(`${field}[${key}]`, key, configMapKeyErrors(key)),
+  );
 }
 
 /** How many bytes a base64 text stands for. */
@@ -32,11 +41,15 @@ function configMapErrors(map: ConfigMap): FieldError[] {
 }
 
 /** Once `immutable`, neither the contents nor the mark change. */
-function frozenErrors(next: ConfigMap | Secret, old: ConfigMap | Secret, contents: readonly string[]): FieldError[] {
+function frozenErrors(
+  next: ConfigMap | Secret,
+  old: ConfigMap | Secret,
+  contents: readonly string[],
+): FieldError[] {
   if (!old.immutable) return [];
   const errors: FieldError[] = [];
   if (!next.immutable) errors.push(forbiddenField('immutable', FROZEN));
-  const [after, before] = [next as unknown as UnstructuredObject, old as unknown as UnstructuredObject];
+  const [after, before] = [as<UnstructuredObject>(next), as<UnstructuredObject>(old)];
   for (const member of contents) {
     if (!deepEqual(after[member] ?? {}, before[member] ?? {})) errors.push(forbiddenField(member, FROZEN));
   }
@@ -77,7 +90,9 @@ function typeErrors(secret: Secret): FieldError[] {
     case 'kubernetes.io/dockerconfigjson':
       return jsonErrors(secret, '.dockerconfigjson');
     case 'kubernetes.io/basic-auth':
-      return has('username') || has('password') ? [] : [required('data[username]'), required('data[password]')];
+      return has('username') || has('password')
+        ? []
+        : [required('data[username]'), required('data[password]')];
     case 'kubernetes.io/ssh-auth':
       return has('ssh-privatekey') ? [] : [required('data[ssh-privatekey]')];
     case 'kubernetes.io/tls':
@@ -100,7 +115,10 @@ export const secretStrategy: Strategy = {
   defaults(object) {
     const secret = as<Secret>(object);
     if (secret.stringData) {
-      const plain = Object.entries(secret.stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+      const plain = Object.entries(secret.stringData).map(([key, text]) => [
+        key,
+        Buffer.from(text).toString('base64'),
+      ]);
       secret.data = { ...secret.data, ...(Object.fromEntries(plain) as Record<string, string>) };
       delete secret.stringData;
     }

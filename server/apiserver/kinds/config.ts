@@ -19,7 +19,11 @@ export const configKinds: readonly KindDefinition[] = [
     strategy: configMapStrategy,
     columns: [
       nameColumn,
-      column('Data', 'How many entries it has.', (object) => size(as<ConfigMap>(object).data) + size(as<ConfigMap>(object).binaryData)),
+      column(
+        'Data',
+        'How many entries it has.',
+        (object) => size(as<ConfigMap>(object).data) + size(as<ConfigMap>(object).binaryData),
+      ),
       ageColumn,
     ],
   }),
@@ -46,12 +50,22 @@ export const configKinds: readonly KindDefinition[] = [
     types: 'core/v1',
     shortNames: ['sa'],
     subresources: [
-      { name: 'token', kind: 'TokenRequest', group: 'authentication.k8s.io', version: 'v1', verbs: ['create'] },
+      {
+        name: 'token',
+        kind: 'TokenRequest',
+        group: 'authentication.k8s.io',
+        version: 'v1',
+        verbs: ['create'],
+      },
     ],
     strategy: serviceAccountStrategy,
     columns: [
       nameColumn,
-      column('Secrets', 'How many secrets it may use.', (object) => as<ServiceAccount>(object).secrets?.length ?? 0),
+      column(
+        'Secrets',
+        'How many secrets it may use.',
+        (object) => as<ServiceAccount>(object).secrets?.length ?? 0,
+      ),
       ageColumn,
     ],
   }),

@@ -1,13 +1,13 @@
 import {
-  compareQuantities,
   type Container,
   type ContainerPort,
+  compareQuantities,
   dnsLabelErrors,
   type EnvVar,
   type FieldError,
   type LifecycleHandler,
-  portNameErrors,
   type Probe,
+  portNameErrors,
   qualifiedNameErrors,
   type ResourceRequirements,
   type VolumeMount,
@@ -30,13 +30,16 @@ const MESSAGE_POLICIES = ['FallbackToLogsOnError', 'File'];
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 const STANDARD_RESOURCES = new Set(['cpu', 'memory', 'ephemeral-storage']);
 const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'] as const;
-const RELAXED_ENV_NAME = "a valid environment variable name must consist only of printable ASCII characters other than '='";
+const RELAXED_ENV_NAME =
+  "a valid environment variable name must consist only of printable ASCII characters other than '='";
 const PRINTABLE_BUT_EQUALS = /^[ -<>-~]+$/;
 
 /** Names of things containers may refer to in their pod. */
 export interface PodSurroundings {
   volumes: ReadonlySet<string>;
   hostNetwork: boolean;
+  /** A pod itself: in a template host ports may be left out, the pods made of it get them. */
+  isPod: boolean;
 }
 
 /** Models ValidateResourceRequirements. */
@@ -57,7 +60,11 @@ export function resourceErrors(resources: ResourceRequirements | undefined, fiel
     const limit = limits[name];
     if (limit !== undefined && compareQuantities(quantity, limit) > 0) {
       errors.push(
-        invalidValue(`${field}.requests`, quantity, `must be less than or equal to ${name} limit of ${limit}`),
+        invalidValue(
+          `${field}.requests`,
+          quantity,
+          `must be less than or equal to ${name} limit of ${limit}`,
+        ),
       );
     }
   }
@@ -66,13 +73,22 @@ export function resourceErrors(resources: ResourceRequirements | undefined, fiel
 
 function resourceNameErrors(name: string, field: string): FieldError[] {
   const errors = eachInvalid(field, name, qualifiedNameErrors(name));
-  if (errors.length > 0 || name.includes('/') || STANDARD_RESOURCES.has(name) || name.startsWith('hugepages-')) {
+  if (
+    errors.length > 0 ||
+    name.includes('/') ||
+    STANDARD_RESOURCES.has(name) ||
+    name.startsWith('hugepages-')
+  ) {
     return errors;
   }
   return [invalidValue(field, name, 'must be a standard resource for containers')];
 }
 
-function portErrors(ports: readonly ContainerPort[] | undefined, field: string, hostNetwork: boolean): FieldError[] {
+function portErrors(
+  ports: readonly ContainerPort[] | undefined,
+  field: string,
+  pod: PodSurroundings,
+): FieldError[] {
   const names = new Set<string>();
   return (ports ?? []).flatMap((port, index) => {
     const at = `${field}[${index}]`;
@@ -86,13 +102,18 @@ function portErrors(ports: readonly ContainerPort[] | undefined, field: string, 
     if (port.containerPort === 0) errors.push(required(`${at}.containerPort`));
     else errors.push(...portNumber(port.containerPort, `${at}.containerPort`));
     if (port.hostPort) errors.push(...portNumber(port.hostPort, `${at}.hostPort`));
-    if (hostNetwork && port.hostPort !== port.containerPort) {
+    if (pod.hostNetwork && (pod.isPod || port.hostPort) && port.hostPort !== port.containerPort) {
       errors.push(
-        invalidValue(`${at}.hostPort`, port.hostPort ?? 0, 'must match `containerPort` when `hostNetwork` is true'),
+        invalidValue(
+          `${at}.hostPort`,
+          port.hostPort ?? 0,
+          'must match `containerPort` when `hostNetwork` is true',
+        ),
       );
     }
     if (!port.protocol) errors.push(required(`${at}.protocol`));
-    else if (!PROTOCOLS.includes(port.protocol)) errors.push(notSupported(`${at}.protocol`, port.protocol, PROTOCOLS));
+    else if (!PROTOCOLS.includes(port.protocol))
+      errors.push(notSupported(`${at}.protocol`, port.protocol, PROTOCOLS));
     return errors;
   });
 }
@@ -118,10 +139,13 @@ function environmentErrors(env: readonly EnvVar[] | undefined, field: string): F
     } else if (variable.value) {
       errors.push(invalidValue(`${at}.valueFrom`, '', 'may not be specified when `value` is not empty'));
     } else if (sources > 1) {
-      errors.push(invalidValue(`${at}.valueFrom`, '', 'may not have more than one field specified at a time'));
+      errors.push(
+        invalidValue(`${at}.valueFrom`, '', 'may not have more than one field specified at a time'),
+      );
     }
     const { configMapKeyRef, secretKeyRef } = variable.valueFrom;
-    if (configMapKeyRef && !configMapKeyRef.name) errors.push(required(`${at}.valueFrom.configMapKeyRef.name`));
+    if (configMapKeyRef && !configMapKeyRef.name)
+      errors.push(required(`${at}.valueFrom.configMapKeyRef.name`));
     if (configMapKeyRef && !configMapKeyRef.key) errors.push(required(`${at}.valueFrom.configMapKeyRef.key`));
     if (secretKeyRef && !secretKeyRef.name) errors.push(required(`${at}.valueFrom.secretKeyRef.name`));
     if (secretKeyRef && !secretKeyRef.key) errors.push(required(`${at}.valueFrom.secretKeyRef.key`));
@@ -129,7 +153,11 @@ function environmentErrors(env: readonly EnvVar[] | undefined, field: string): F
   });
 }
 
-function mountErrors(mounts: readonly VolumeMount[] | undefined, volumes: ReadonlySet<string>, field: string): FieldError[] {
+function mountErrors(
+  mounts: readonly VolumeMount[] | undefined,
+  volumes: ReadonlySet<string>,
+  field: string,
+): FieldError[] {
   const paths = new Set<string>();
   return (mounts ?? []).flatMap((mount, index) => {
     const at = `${field}[${index}]`;
@@ -137,7 +165,8 @@ function mountErrors(mounts: readonly VolumeMount[] | undefined, volumes: Readon
     if (!mount.name) errors.push(required(`${at}.name`));
     if (!volumes.has(mount.name)) errors.push(missing(`${at}.name`, mount.name));
     if (!mount.mountPath) errors.push(required(`${at}.mountPath`));
-    if (paths.has(mount.mountPath)) errors.push(invalidValue(`${at}.mountPath`, mount.mountPath, 'must be unique'));
+    if (paths.has(mount.mountPath))
+      errors.push(invalidValue(`${at}.mountPath`, mount.mountPath, 'must be unique'));
     paths.add(mount.mountPath);
     if (mount.subPath?.startsWith('/')) {
       errors.push(invalidValue(`${at}.subPath`, mount.subPath, 'must be a relative path'));
@@ -146,7 +175,13 @@ function mountErrors(mounts: readonly VolumeMount[] | undefined, volumes: Readon
       errors.push(invalidValue(`${at}.subPath`, mount.subPath, "must not contain '..'"));
     }
     if (mount.subPath && mount.subPathExpr) {
-      errors.push(invalidValue(`${at}.subPathExpr`, mount.subPathExpr, 'subPathExpr and subPath are mutually exclusive'));
+      errors.push(
+        invalidValue(
+          `${at}.subPathExpr`,
+          mount.subPathExpr,
+          'subPathExpr and subPath are mutually exclusive',
+        ),
+      );
     }
     return errors;
   });
@@ -158,7 +193,8 @@ function handlerErrors(handler: Probe & LifecycleHandler, field: string): FieldE
   for (const kind of HANDLERS) {
     if (!handler[kind]) continue;
     found += 1;
-    if (found > 1) errors.push(forbiddenField(`${field}.${kind}`, 'may not specify more than 1 handler type'));
+    if (found > 1)
+      errors.push(forbiddenField(`${field}.${kind}`, 'may not specify more than 1 handler type'));
   }
   if (found === 0) errors.push(required(field, 'must specify a handler type'));
   const { exec, httpGet, tcpSocket, grpc } = handler;
@@ -178,7 +214,13 @@ function handlerErrors(handler: Probe & LifecycleHandler, field: string): FieldE
 function probeErrors(probe: Probe | undefined, field: string, mustSucceedOnce: boolean): FieldError[] {
   if (!probe) return [];
   const errors = handlerErrors(probe, field);
-  for (const name of ['initialDelaySeconds', 'timeoutSeconds', 'periodSeconds', 'successThreshold', 'failureThreshold'] as const) {
+  for (const name of [
+    'initialDelaySeconds',
+    'timeoutSeconds',
+    'periodSeconds',
+    'successThreshold',
+    'failureThreshold',
+  ] as const) {
     errors.push(...nonNegative(probe[name], `${field}.${name}`));
   }
   if (mustSucceedOnce && probe.successThreshold !== 1) {
@@ -188,17 +230,25 @@ function probeErrors(probe: Probe | undefined, field: string, mustSucceedOnce: b
 }
 
 /** What every kind of container shares. */
-export function commonContainerErrors(container: Container, field: string, pod: PodSurroundings): FieldError[] {
+export function commonContainerErrors(
+  container: Container,
+  field: string,
+  pod: PodSurroundings,
+): FieldError[] {
   const errors: FieldError[] = [];
   if (!container.name) errors.push(required(`${field}.name`));
   else errors.push(...eachInvalid(`${field}.name`, container.name, dnsLabelErrors(container.name)));
   if (container.image && container.image.trim() !== container.image) {
-    errors.push(invalidValue(`${field}.image`, container.image, 'must not have leading or trailing whitespace'));
+    errors.push(
+      invalidValue(`${field}.image`, container.image, 'must not have leading or trailing whitespace'),
+    );
   }
   if (container.terminationMessagePolicy && !MESSAGE_POLICIES.includes(container.terminationMessagePolicy)) {
-    errors.push(notSupported(`${field}.terminationMessagePolicy`, container.terminationMessagePolicy, MESSAGE_POLICIES));
+    errors.push(
+      notSupported(`${field}.terminationMessagePolicy`, container.terminationMessagePolicy, MESSAGE_POLICIES),
+    );
   }
-  errors.push(...portErrors(container.ports, `${field}.ports`, pod.hostNetwork));
+  errors.push(...portErrors(container.ports, `${field}.ports`, pod));
   errors.push(...environmentErrors(container.env, `${field}.env`));
   errors.push(...mountErrors(container.volumeMounts, pod.volumes, `${field}.volumeMounts`));
   if (container.imagePullPolicy && !PULL_POLICIES.includes(container.imagePullPolicy)) {
@@ -219,7 +269,8 @@ export function containerErrors(
   if (!container.image) errors.push(required(`${field}.image`));
   const { lifecycle } = container;
   if (options.probes) {
-    if (lifecycle?.postStart) errors.push(...handlerErrors(lifecycle.postStart, `${field}.lifecycle.postStart`));
+    if (lifecycle?.postStart)
+      errors.push(...handlerErrors(lifecycle.postStart, `${field}.lifecycle.postStart`));
     if (lifecycle?.preStop) errors.push(...handlerErrors(lifecycle.preStop, `${field}.lifecycle.preStop`));
     errors.push(...probeErrors(container.livenessProbe, `${field}.livenessProbe`, true));
     errors.push(...probeErrors(container.readinessProbe, `${field}.readinessProbe`, false));

@@ -1,5 +1,5 @@
 import { builtinSchema, type UnstructuredObject } from '#server/kube';
-import type { KindDefinition, Strategy, SubresourceDefinition } from '../kind.ts';
+import type { KindDefinition, RequestContext, Strategy, SubresourceDefinition } from '../kind.ts';
 import { shapeAsGo } from './go-shape.ts';
 
 interface KindRow {
@@ -12,6 +12,7 @@ interface KindRow {
   shortNames?: readonly string[];
   categories?: readonly string[];
   verbs?: readonly string[];
+  deprecation?: string;
   hasStatus?: boolean;
   scale?: KindDefinition['scale'];
   subresources?: readonly SubresourceDefinition[];
@@ -39,6 +40,7 @@ export function defineKind(row: KindRow): KindDefinition {
     categories: row.categories ?? [],
     namespaced: row.namespaced,
     schemaType,
+    ...(row.deprecation ? { deprecation: row.deprecation } : {}),
     ...(row.verbs ? { verbs: row.verbs } : {}),
     hasStatus: row.hasStatus ?? false,
     ...(row.scale ? { scale: row.scale } : {}),
@@ -48,6 +50,11 @@ export function defineKind(row: KindRow): KindDefinition {
       defaults(object: UnstructuredObject): void {
         shapeAsGo(object, builtinSchema(schemaType));
         strategy.defaults?.(object);
+      },
+      async prepareForCreate(object: UnstructuredObject, context: RequestContext): Promise<void> {
+        await strategy.prepareForCreate?.(object, context);
+        // What was set just now (a status) is written the Go way, too.
+        shapeAsGo(object, builtinSchema(schemaType));
       },
     },
     columns: row.columns,

@@ -1,7 +1,22 @@
 import { isIP } from 'node:net';
-import { dnsLabelErrors, dnsSubdomainErrors, type Endpoints, type EndpointSlice, type FieldError } from '#server/kube';
+import {
+  dnsLabelErrors,
+  dnsSubdomainErrors,
+  type EndpointSlice,
+  type Endpoints,
+  type FieldError,
+} from '#server/kube';
 import { as, type Strategy } from '../kind.ts';
-import { duplicate, eachInvalid, IMMUTABLE, invalidValue, labelsAt, notSupported, portNumber, required } from './field-errors.ts';
+import {
+  duplicate,
+  eachInvalid,
+  IMMUTABLE,
+  invalidValue,
+  labelsAt,
+  notSupported,
+  portNumber,
+  required,
+} from './field-errors.ts';
 
 const NOT_AN_IP = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
@@ -14,7 +29,8 @@ function specialAddress(ip: string): string | undefined {
   if (ip === '0.0.0.0' || ip === '::') return 'may not be unspecified (0.0.0.0 or ::)';
   if (ip.startsWith('127.') || ip === '::1') return 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
   if (ip.startsWith('169.254.')) return 'may not be in the link-local range (169.254.0.0/16, fe80::/10)';
-  if (ip.startsWith('224.0.0.')) return 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)';
+  if (ip.startsWith('224.0.0.'))
+    return 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)';
   return undefined;
 }
 
@@ -66,9 +82,13 @@ export const endpointsStrategy: Strategy = {
 function sliceAddressErrors(address: string, type: string, field: string): FieldError[] {
   switch (type) {
     case 'IPv4':
-      return isIP(address) === 4 ? addressErrors(address, field) : [invalidValue(field, address, 'must be an IPv4 address')];
+      return isIP(address) === 4
+        ? addressErrors(address, field)
+        : [invalidValue(field, address, 'must be an IPv4 address')];
     case 'IPv6':
-      return isIP(address) === 6 ? addressErrors(address, field) : [invalidValue(field, address, 'must be an IPv6 address')];
+      return isIP(address) === 6
+        ? addressErrors(address, field)
+        : [invalidValue(field, address, 'must be an IPv6 address')];
     default:
       return eachInvalid(field, address, dnsSubdomainErrors(address));
   }
@@ -77,7 +97,15 @@ function sliceAddressErrors(address: string, type: string, field: string): Field
 function slicePortErrors(slice: EndpointSlice): FieldError[] {
   const names = new Set<string>();
   const ports = slice.ports ?? [];
-  if (ports.length > MAX_PORTS) return [{ type: 'FieldValueTooMany', field: 'ports', value: ports.length, detail: `must have at most ${MAX_PORTS} items` }];
+  if (ports.length > MAX_PORTS)
+    return [
+      {
+        type: 'FieldValueTooMany',
+        field: 'ports',
+        value: ports.length,
+        detail: `must have at most ${MAX_PORTS} items`,
+      },
+    ];
   return ports.flatMap((port, index) => {
     const at = `ports[${index}]`;
     const errors: FieldError[] = [];
@@ -85,7 +113,8 @@ function slicePortErrors(slice: EndpointSlice): FieldError[] {
     if (names.has(port.name ?? '')) errors.push(duplicate(`${at}.name`, port.name ?? ''));
     names.add(port.name ?? '');
     if (!port.protocol) errors.push(required(`${at}.protocol`));
-    else if (!PROTOCOLS.includes(port.protocol)) errors.push(notSupported(`${at}.protocol`, port.protocol, PROTOCOLS));
+    else if (!PROTOCOLS.includes(port.protocol))
+      errors.push(notSupported(`${at}.protocol`, port.protocol, PROTOCOLS));
     return errors;
   });
 }
@@ -94,10 +123,16 @@ function slicePortErrors(slice: EndpointSlice): FieldError[] {
 function sliceErrors(slice: EndpointSlice): FieldError[] {
   const errors: FieldError[] = [];
   if (!slice.addressType) return [required('addressType')];
-  if (!ADDRESS_TYPES.includes(slice.addressType)) return [notSupported('addressType', slice.addressType, ADDRESS_TYPES)];
+  if (!ADDRESS_TYPES.includes(slice.addressType))
+    return [notSupported('addressType', slice.addressType, ADDRESS_TYPES)];
   const endpoints = slice.endpoints ?? [];
   if (endpoints.length > MAX_ENDPOINTS) {
-    errors.push({ type: 'FieldValueTooMany', field: 'endpoints', value: endpoints.length, detail: `must have at most ${MAX_ENDPOINTS} items` });
+    errors.push({
+      type: 'FieldValueTooMany',
+      field: 'endpoints',
+      value: endpoints.length,
+      detail: `must have at most ${MAX_ENDPOINTS} items`,
+    });
     return errors;
   }
   for (const [index, endpoint] of endpoints.entries()) {
@@ -105,13 +140,20 @@ function sliceErrors(slice: EndpointSlice): FieldError[] {
     const addresses = endpoint.addresses ?? [];
     if (addresses.length === 0) errors.push(required(`${at}.addresses`, 'must contain at least 1 address'));
     if (addresses.length > MAX_ADDRESSES) {
-      errors.push({ type: 'FieldValueTooMany', field: `${at}.addresses`, value: addresses.length, detail: `must have at most ${MAX_ADDRESSES} items` });
+      errors.push({
+        type: 'FieldValueTooMany',
+        field: `${at}.addresses`,
+        value: addresses.length,
+        detail: `must have at most ${MAX_ADDRESSES} items`,
+      });
     }
     for (const [i, address] of addresses.entries()) {
       errors.push(...sliceAddressErrors(address, slice.addressType, `${at}.addresses[${i}]`));
     }
-    if (endpoint.nodeName) errors.push(...eachInvalid(`${at}.nodeName`, endpoint.nodeName, dnsSubdomainErrors(endpoint.nodeName)));
-    if (endpoint.hostname) errors.push(...eachInvalid(`${at}.hostname`, endpoint.hostname, dnsLabelErrors(endpoint.hostname)));
+    if (endpoint.nodeName)
+      errors.push(...eachInvalid(`${at}.nodeName`, endpoint.nodeName, dnsSubdomainErrors(endpoint.nodeName)));
+    if (endpoint.hostname)
+      errors.push(...eachInvalid(`${at}.hostname`, endpoint.hostname, dnsLabelErrors(endpoint.hostname)));
     errors.push(...labelsAt(endpoint.deprecatedTopology, `${at}.deprecatedTopology`));
   }
   return [...errors, ...slicePortErrors(slice)];
@@ -129,7 +171,8 @@ export const endpointSliceStrategy: Strategy = {
   validateUpdate(object, old) {
     const [slice, before] = [as<EndpointSlice>(object), as<EndpointSlice>(old)];
     const errors = sliceErrors(slice);
-    if (slice.addressType !== before.addressType) errors.push(invalidValue('addressType', slice.addressType, IMMUTABLE));
+    if (slice.addressType !== before.addressType)
+      errors.push(invalidValue('addressType', slice.addressType, IMMUTABLE));
     return errors;
   },
 };

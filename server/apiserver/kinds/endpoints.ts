@@ -1,4 +1,4 @@
-import type { Endpoints, EndpointSlice } from '#server/kube';
+import type { EndpointSlice, Endpoints } from '#server/kube';
 import { as, type KindDefinition } from '../kind.ts';
 import { ageColumn, column, firstThree, nameColumn } from './cells.ts';
 import { defineKind } from './define.ts';
@@ -22,11 +22,17 @@ function endpointList(endpoints: Endpoints): string {
 }
 
 function slicePorts(slice: EndpointSlice): string {
-  return firstThree((slice.ports ?? []).map((port) => String(port.port ?? port.name ?? '*')), '<unset>');
+  return firstThree(
+    (slice.ports ?? []).map((port) => String(port.port ?? port.name ?? '*')),
+    '<unset>',
+  );
 }
 
 function sliceEndpoints(slice: EndpointSlice): string {
-  return firstThree((slice.endpoints ?? []).flatMap((endpoint) => endpoint.addresses ?? []), '<unset>');
+  return firstThree(
+    (slice.endpoints ?? []).flatMap((endpoint) => endpoint.addresses ?? []),
+    '<unset>',
+  );
 }
 
 export const endpointKinds: readonly KindDefinition[] = [
@@ -37,10 +43,13 @@ export const endpointKinds: readonly KindDefinition[] = [
     namespaced: true,
     types: 'core/v1',
     shortNames: ['ep'],
+    deprecation: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
     strategy: endpointsStrategy,
     columns: [
       nameColumn,
-      column('Endpoints', 'The addresses and ports that answer.', (object) => endpointList(as<Endpoints>(object))),
+      column('Endpoints', 'The addresses and ports that answer.', (object) =>
+        endpointList(as<Endpoints>(object)),
+      ),
       ageColumn,
     ],
   }),
@@ -53,9 +62,15 @@ export const endpointKinds: readonly KindDefinition[] = [
     strategy: endpointSliceStrategy,
     columns: [
       nameColumn,
-      column('AddressType', 'What kind of addresses it holds.', (object) => as<EndpointSlice>(object).addressType ?? ''),
+      column(
+        'AddressType',
+        'What kind of addresses it holds.',
+        (object) => as<EndpointSlice>(object).addressType ?? '',
+      ),
       column('Ports', 'The ports of every endpoint.', (object) => slicePorts(as<EndpointSlice>(object))),
-      column('Endpoints', 'The addresses of the endpoints.', (object) => sliceEndpoints(as<EndpointSlice>(object))),
+      column('Endpoints', 'The addresses of the endpoints.', (object) =>
+        sliceEndpoints(as<EndpointSlice>(object)),
+      ),
       ageColumn,
     ],
   }),

@@ -39,11 +39,21 @@ export const eventKinds: readonly KindDefinition[] = [
       column('Type', 'Normal or Warning.', (object) => as<Event>(object).type ?? ''),
       column('Reason', 'Why, in one word for machines.', (object) => as<Event>(object).reason ?? ''),
       column('Object', 'What it is about.', (object) => about(as<Event>(object))),
-      wideColumn('Subobject', 'The part of the object it is about.', (object) => as<Event>(object).involvedObject.fieldPath ?? ''),
+      wideColumn(
+        'Subobject',
+        'The part of the object it is about.',
+        (object) => as<Event>(object).involvedObject.fieldPath ?? '',
+      ),
       wideColumn('Source', 'Who reported it.', (object) => sourceText(as<Event>(object))),
       column('Message', 'What happened, for people.', (object) => (as<Event>(object).message ?? '').trim()),
-      wideColumn('First Seen', 'When it happened first.', (object, now) => since(firstSeen(as<Event>(object)), now)),
-      wideColumn('Count', 'How often it happened.', (object) => as<Event>(object).series?.count ?? (as<Event>(object).count || 1)),
+      wideColumn('First Seen', 'When it happened first.', (object, now) =>
+        since(firstSeen(as<Event>(object)), now),
+      ),
+      wideColumn(
+        'Count',
+        'How often it happened.',
+        (object) => as<Event>(object).series?.count ?? (as<Event>(object).count || 1),
+      ),
       { ...nameColumn, priority: 1 },
     ],
     selectableFields: {

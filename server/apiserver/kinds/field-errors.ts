@@ -41,7 +41,9 @@ export function eachInvalid(field: string, value: unknown, details: readonly str
 }
 
 export function nonNegative(value: number | undefined, field: string): FieldError[] {
-  return value !== undefined && value < 0 ? [invalidValue(field, value, 'must be greater than or equal to 0')] : [];
+  return value !== undefined && value < 0
+    ? [invalidValue(field, value, 'must be greater than or equal to 0')]
+    : [];
 }
 
 export function portNumber(value: number, field: string): FieldError[] {

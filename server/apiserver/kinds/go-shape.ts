@@ -177,21 +177,27 @@ function shape(value: unknown, type: TypeSchema, at: Position): unknown {
       if (!Array.isArray(value)) throw wrongType(value, goType(type), at);
       for (let i = 0; i < value.length; i++) {
         const item: unknown = value[i];
-        value[i] = item === null || item === undefined ? zeroItem(type.items) : shape(item, type.items, at);
+        const shaped = shapeItem(item, type.items, at);
+        if (shaped !== item) value[i] = shaped;
       }
       return value;
     case 'map': {
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wrongType(value, goType(type), at);
+      if (typeof value !== 'object' || value === null || Array.isArray(value))
+        throw wrongType(value, goType(type), at);
       const map = value as Record<string, unknown>;
       for (const key of Object.keys(map)) {
-        const item = map[key];
-        map[key] = item === null || item === undefined ? zeroItem(type.values) : shape(item, type.values, at);
+        const shaped = shapeItem(map[key], type.values, at);
+        if (shaped !== map[key]) map[key] = shaped;
       }
       return map;
     }
     case 'scalar':
       return shapeScalar(value, type, at);
   }
+}
+
+function shapeItem(item: unknown, type: TypeSchema, at: Position): unknown {
+  return item === null || item === undefined ? zeroItem(type) : shape(item, type, at);
 }
 
 function zeroItem(type: TypeSchema): unknown {
@@ -235,7 +241,11 @@ function shapeScalar(value: unknown, type: ScalarSchema, at: Position): unknown 
 function shapeInteger(value: unknown, type: ScalarSchema, at: Position): number {
   if (typeof value !== 'number') throw wrongType(value, type.scalar, at);
   const fits = Number.isInteger(value) && (type.scalar !== 'int32' || Math.abs(value) <= INT32_MAX + 1);
-  if (!fits) throw cannotDecode(`json: cannot unmarshal number ${value} into ${goField(at)} of type ${type.scalar}`, at);
+  if (!fits)
+    throw cannotDecode(
+      `json: cannot unmarshal number ${value} into ${goField(at)} of type ${type.scalar}`,
+      at,
+    );
   return value;
 }
 

@@ -6,10 +6,14 @@ import { invalidValue } from './field-errors.ts';
 function leaseErrors({ spec }: Lease): FieldError[] {
   const errors: FieldError[] = [];
   if (spec.leaseDurationSeconds !== undefined && spec.leaseDurationSeconds <= 0) {
-    errors.push(invalidValue('spec.leaseDurationSeconds', spec.leaseDurationSeconds, 'must be greater than 0'));
+    errors.push(
+      invalidValue('spec.leaseDurationSeconds', spec.leaseDurationSeconds, 'must be greater than 0'),
+    );
   }
   if (spec.leaseTransitions !== undefined && spec.leaseTransitions < 0) {
-    errors.push(invalidValue('spec.leaseTransitions', spec.leaseTransitions, 'must be greater than or equal to 0'));
+    errors.push(
+      invalidValue('spec.leaseTransitions', spec.leaseTransitions, 'must be greater than or equal to 0'),
+    );
   }
   return errors;
 }

@@ -18,7 +18,11 @@ export const namespaceKinds: readonly KindDefinition[] = [
     strategy: namespaceStrategy,
     columns: [
       nameColumn,
-      column('Status', 'Whether the namespace is in use or going away.', (object) => as<Namespace>(object).status?.phase ?? ''),
+      column(
+        'Status',
+        'Whether the namespace is in use or going away.',
+        (object) => as<Namespace>(object).status?.phase ?? '',
+      ),
       ageColumn,
     ],
     selectableFields: { 'status.phase': (object) => as<Namespace>(object).status?.phase ?? '' },

@@ -15,7 +15,8 @@ function readiness(node: Node): string {
 function roles(node: Node): string {
   const found = new Set<string>();
   for (const [key, value] of Object.entries(node.metadata.labels ?? {})) {
-    if (key.startsWith(ROLE_PREFIX) && key.length > ROLE_PREFIX.length) found.add(key.slice(ROLE_PREFIX.length));
+    if (key.startsWith(ROLE_PREFIX) && key.length > ROLE_PREFIX.length)
+      found.add(key.slice(ROLE_PREFIX.length));
     else if (key === ROLE_LABEL && value) found.add(value);
   }
   return found.size === 0 ? '<none>' : [...found].sort().join(',');
@@ -28,14 +29,32 @@ function address(node: Node, type: string): string {
 /** Models printNode of kubernetes/pkg/printers/internalversion. */
 export const nodeColumns: Column[] = [
   nameColumn,
-  column('Status', 'Whether the node is ready, and whether it takes pods.', (object) => readiness(as<Node>(object))),
+  column('Status', 'Whether the node is ready, and whether it takes pods.', (object) =>
+    readiness(as<Node>(object)),
+  ),
   column('Roles', 'What the node is for.', (object) => roles(as<Node>(object))),
   ageColumn,
-  column('Version', 'The version of the kubelet.', (object) => as<Node>(object).status?.nodeInfo?.kubeletVersion ?? ''),
-  wideColumn('Internal-IP', 'The address inside the cluster.', (object) => address(as<Node>(object), 'InternalIP')),
-  wideColumn('External-IP', 'The address outside the cluster.', (object) => address(as<Node>(object), 'ExternalIP')),
-  wideColumn('OS-Image', 'The operating system, as it names itself.', (object) => as<Node>(object).status?.nodeInfo?.osImage || '<unknown>'),
-  wideColumn('Kernel-Version', 'The version of the kernel.', (object) => as<Node>(object).status?.nodeInfo?.kernelVersion || '<unknown>'),
+  column(
+    'Version',
+    'The version of the kubelet.',
+    (object) => as<Node>(object).status?.nodeInfo?.kubeletVersion ?? '',
+  ),
+  wideColumn('Internal-IP', 'The address inside the cluster.', (object) =>
+    address(as<Node>(object), 'InternalIP'),
+  ),
+  wideColumn('External-IP', 'The address outside the cluster.', (object) =>
+    address(as<Node>(object), 'ExternalIP'),
+  ),
+  wideColumn(
+    'OS-Image',
+    'The operating system, as it names itself.',
+    (object) => as<Node>(object).status?.nodeInfo?.osImage || '<unknown>',
+  ),
+  wideColumn(
+    'Kernel-Version',
+    'The version of the kernel.',
+    (object) => as<Node>(object).status?.nodeInfo?.kernelVersion || '<unknown>',
+  ),
   wideColumn(
     'Container-Runtime',
     'What runs the containers, and its version.',

@@ -35,23 +35,26 @@ function nodeUpdateErrors(node: Node, old: Node): FieldError[] {
   const errors = addressErrors(node);
   const before = old.spec ?? {};
   const after = node.spec ?? {};
-  const kept = { ...after, taints: undefined, unschedulable: undefined };
-  const compared = { ...before, taints: undefined, unschedulable: undefined };
-  if (before.podCIDRs?.length) {
-    if (!deepEqual(after.podCIDRs, before.podCIDRs)) {
-      errors.push(forbiddenField('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid'));
-    }
-  } else {
-    compared.podCIDR = kept.podCIDR as string;
-    compared.podCIDRs = kept.podCIDRs as string[];
+  if (before.podCIDRs?.length && !deepEqual(after.podCIDRs, before.podCIDRs)) {
+    errors.push(
+      forbiddenField('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid'),
+    );
   }
-  if (before.providerID) {
-    if (after.providerID !== before.providerID) {
-      errors.push(forbiddenField('spec.providerID', 'node updates may not change providerID except from "" to valid'));
-    }
-  } else compared.providerID = kept.providerID as string;
+  if (before.providerID && after.providerID !== before.providerID) {
+    errors.push(
+      forbiddenField('spec.providerID', 'node updates may not change providerID except from "" to valid'),
+    );
+  }
   errors.push(...taintErrors(after.taints, 'spec.taints'));
-  if (!deepEqual(kept, compared)) errors.push(forbiddenField('[]', ONLY));
+  const { podCIDR, podCIDRs, providerID, taints, unschedulable } = after;
+  const allowed = {
+    ...before,
+    taints,
+    unschedulable,
+    ...(before.podCIDRs?.length ? {} : { podCIDR, podCIDRs }),
+    ...(before.providerID ? {} : { providerID }),
+  };
+  if (!deepEqual(after, allowed)) errors.push(forbiddenField('[]', ONLY));
   return errors;
 }
 

@@ -13,9 +13,13 @@ export const nodeKinds: readonly KindDefinition[] = [
     types: 'core/v1',
     shortNames: ['no'],
     hasStatus: true,
-    subresources: [{ name: 'proxy', kind: 'NodeProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'] }],
+    subresources: [
+      { name: 'proxy', kind: 'NodeProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'] },
+    ],
     strategy: nodeStrategy,
     columns: nodeColumns,
-    selectableFields: { 'spec.unschedulable': (object) => String(as<Node>(object).spec?.unschedulable ?? false) },
+    selectableFields: {
+      'spec.unschedulable': (object) => String(as<Node>(object).spec?.unschedulable ?? false),
+    },
   }),
 ];

@@ -1,5 +1,15 @@
-import { type Binding, conflict, formatTime, invalid, type Pod } from '#server/kube';
+import {
+  type Binding,
+  builtinSchema,
+  conflict,
+  formatTime,
+  invalid,
+  type Pod,
+  type UnstructuredObject,
+} from '#server/kube';
+import { as } from '../kind.ts';
 import { notSupported, required } from './field-errors.ts';
+import { shapeAsGo } from './go-shape.ts';
 
 const RESOURCE = { group: '', plural: 'pods/binding' };
 
@@ -20,7 +30,11 @@ export function bindPod(pod: Pod, binding: Binding, now: number): void {
     throw conflict(RESOURCE, name, `pod ${name} is being deleted, cannot be assigned to a host`);
   }
   if (pod.spec.nodeName) {
-    throw conflict(RESOURCE, name, `pod ${name} is already assigned to node ${JSON.stringify(pod.spec.nodeName)}`);
+    throw conflict(
+      RESOURCE,
+      name,
+      `pod ${name} is already assigned to node ${JSON.stringify(pod.spec.nodeName)}`,
+    );
   }
   if (pod.spec.schedulingGates?.length) {
     throw conflict(RESOURCE, name, `pod ${name} has non-empty .spec.schedulingGates`);
@@ -32,11 +46,7 @@ export function bindPod(pod: Pod, binding: Binding, now: number): void {
   const others = (pod.status.conditions ?? []).filter((condition) => condition.type !== 'PodScheduled');
   pod.status.conditions = [
     ...others,
-    {
-      type: 'PodScheduled',
-      status: 'True',
-      lastProbeTime: null as unknown as string,
-      lastTransitionTime: formatTime(now),
-    },
+    { type: 'PodScheduled', status: 'True', lastTransitionTime: formatTime(now) },
   ];
+  shapeAsGo(as<UnstructuredObject>(pod), builtinSchema('core/v1#Pod'));
 }

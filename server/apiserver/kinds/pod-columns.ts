@@ -131,12 +131,22 @@ export const podColumns: Column[] = [
     return restarts > 0 && lastRestart ? `${restarts} (${since(lastRestart, now)} ago)` : String(restarts);
   }),
   ageColumn,
-  wideColumn('IP', 'The address of the pod.', (object) => as<Pod>(object).status?.podIPs?.[0]?.ip || '<none>'),
-  wideColumn('Node', 'The node the pod was given to.', (object) => as<Pod>(object).spec?.nodeName || '<none>'),
+  wideColumn(
+    'IP',
+    'The address of the pod.',
+    (object) => as<Pod>(object).status?.podIPs?.[0]?.ip || '<none>',
+  ),
+  wideColumn(
+    'Node',
+    'The node the pod was given to.',
+    (object) => as<Pod>(object).spec?.nodeName || '<none>',
+  ),
   wideColumn(
     'Nominated Node',
     'The node that makes room for the pod.',
     (object) => as<Pod>(object).status?.nominatedNodeName || '<none>',
   ),
-  wideColumn('Readiness Gates', 'Extra conditions of readiness that hold, of all.', (object) => readinessGates(as<Pod>(object))),
+  wideColumn('Readiness Gates', 'Extra conditions of readiness that hold, of all.', (object) =>
+    readinessGates(as<Pod>(object)),
+  ),
 ];

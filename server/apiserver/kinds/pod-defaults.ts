@@ -1,4 +1,12 @@
-import type { Container, EphemeralContainer, Pod, PodSpec, PodTemplateSpec, Probe, Volume } from '#server/kube';
+import type {
+  Container,
+  EphemeralContainer,
+  Pod,
+  PodSpec,
+  PodTemplateSpec,
+  Probe,
+  Volume,
+} from '#server/kube';
 
 /** Octal 0644: the mode of files from Secrets, ConfigMaps and the downward API. */
 const FILE_MODE = 0o644;
@@ -86,7 +94,11 @@ function defaultPodSpec(spec: PodSpec): void {
     spec.serviceAccount = account;
   }
   for (const volume of spec.volumes ?? []) defaultVolume(volume);
-  for (const container of [...(spec.initContainers ?? []), ...(spec.containers ?? []), ...(spec.ephemeralContainers ?? [])]) {
+  for (const container of [
+    ...(spec.initContainers ?? []),
+    ...(spec.containers ?? []),
+    ...(spec.ephemeralContainers ?? []),
+  ]) {
     defaultContainer(container);
   }
 }

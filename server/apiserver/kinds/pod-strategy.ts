@@ -17,8 +17,6 @@ function gated(pod: Pod): PodCondition[] {
       status: 'False',
       reason: 'SchedulingGated',
       message: 'Scheduling is blocked due to non-empty scheduling gates',
-      lastProbeTime: null as unknown as string,
-      lastTransitionTime: null as unknown as string,
     },
   ];
 }
@@ -33,7 +31,11 @@ function prepareForCreate(object: UnstructuredObject): void {
   };
 }
 
-function prepareForUpdate(object: UnstructuredObject, old: UnstructuredObject, context: RequestContext): void {
+function prepareForUpdate(
+  object: UnstructuredObject,
+  old: UnstructuredObject,
+  context: RequestContext,
+): void {
   const pod = as<Pod>(object);
   const before = as<Pod>(old);
   if (context.subresource === 'status') {
@@ -85,7 +87,9 @@ export const podStrategy: Strategy = {
     return [forbiddenField('status.nodeName', 'may not be changed directly')];
   },
   warnings: (object) => podSpecWarnings(as<Pod>(object).spec, 'spec'),
-  raisesGeneration: (object, old) => !deepEqual(as<Pod>(object).spec, as<Pod>(old).spec),
+  // Only a Binding sets the node, and it does not count.
+  raisesGeneration: (object, old) =>
+    !deepEqual({ ...as<Pod>(object).spec, nodeName: '' }, { ...as<Pod>(old).spec, nodeName: '' }),
   gracePeriod(object, asked) {
     const pod = as<Pod>(object);
     const phase = pod.status?.phase;

@@ -9,6 +9,7 @@ import {
   type PodTemplateSpec,
   type Volume,
 } from '#server/kube';
+import { affinityErrors } from './affinity-validation.ts';
 import { commonContainerErrors, containerErrors, type PodSurroundings } from './container-validation.ts';
 import {
   duplicate,
@@ -20,7 +21,6 @@ import {
   notSupported,
   required,
 } from './field-errors.ts';
-import { affinityErrors } from './affinity-validation.ts';
 import { tolerationErrors } from './toleration-validation.ts';
 
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
@@ -44,8 +44,10 @@ function itemErrors(items: readonly FileItem[] | undefined, field: string): Fiel
     const errors: FieldError[] = [];
     if (!item.key) errors.push(required(`${at}.key`));
     if (!item.path) errors.push(required(`${at}.path`));
-    else if (item.path.startsWith('/')) errors.push(invalidValue(`${at}.path`, item.path, 'must be a relative path'));
-    else if (item.path.split('/').includes('..')) errors.push(invalidValue(`${at}.path`, item.path, "must not contain '..'"));
+    else if (item.path.startsWith('/'))
+      errors.push(invalidValue(`${at}.path`, item.path, 'must be a relative path'));
+    else if (item.path.split('/').includes('..'))
+      errors.push(invalidValue(`${at}.path`, item.path, "must not contain '..'"));
     return [...errors, ...fileMode(item.mode, `${at}.mode`)];
   });
 }
@@ -134,7 +136,14 @@ function containersErrors(spec: PodSpec, field: string, pod: PodSurroundings): F
   return errors;
 }
 
-const NOT_EPHEMERAL = ['ports', 'livenessProbe', 'readinessProbe', 'startupProbe', 'lifecycle', 'resizePolicy'] as const;
+const NOT_EPHEMERAL = [
+  'ports',
+  'livenessProbe',
+  'readinessProbe',
+  'startupProbe',
+  'lifecycle',
+  'resizePolicy',
+] as const;
 
 function ephemeralErrors(
   container: EphemeralContainer,
@@ -149,17 +158,20 @@ function ephemeralErrors(
   }
   const resources = Object.keys(container.resources ?? {}).length > 0;
   for (const name of NOT_EPHEMERAL) {
-    if (container[name]) errors.push(forbiddenField(`${field}.${name}`, 'cannot be set for an Ephemeral Container'));
+    if (container[name])
+      errors.push(forbiddenField(`${field}.${name}`, 'cannot be set for an Ephemeral Container'));
   }
-  if (resources) errors.push(forbiddenField(`${field}.resources`, 'cannot be set for an Ephemeral Container'));
+  if (resources)
+    errors.push(forbiddenField(`${field}.resources`, 'cannot be set for an Ephemeral Container'));
   return errors;
 }
 
 /** Models ValidatePodSpec of kubernetes/pkg/apis/core/validation, without the kinds of volumes nobody has here. */
-export function podSpecErrors(spec: PodSpec, field: string): FieldError[] {
+function podSpecErrors(spec: PodSpec, field: string, isPod: boolean): FieldError[] {
   const pod: PodSurroundings = {
     volumes: new Set((spec.volumes ?? []).map((volume) => volume.name)),
     hostNetwork: spec.hostNetwork === true,
+    isPod,
   };
   const errors = [...volumeErrors(spec.volumes, `${field}.volumes`), ...containersErrors(spec, field, pod)];
   if (!spec.restartPolicy) errors.push(required(`${field}.restartPolicy`));
@@ -170,14 +182,26 @@ export function podSpecErrors(spec: PodSpec, field: string): FieldError[] {
     errors.push(notSupported(`${field}.dnsPolicy`, spec.dnsPolicy, DNS_POLICIES));
   }
   if (spec.dnsPolicy === 'None' && !spec.dnsConfig?.nameservers?.length) {
-    errors.push(required(`${field}.dnsConfig.nameservers`, 'must provide at least one DNS nameserver when `dnsPolicy` is None'));
+    errors.push(
+      required(
+        `${field}.dnsConfig.nameservers`,
+        'must provide at least one DNS nameserver when `dnsPolicy` is None',
+      ),
+    );
   }
   errors.push(...labelsAt(spec.nodeSelector, `${field}.nodeSelector`));
   errors.push(...affinityErrors(spec.affinity, `${field}.affinity`));
   errors.push(...nameErrors(spec, field));
-  if (spec.activeDeadlineSeconds !== undefined && (spec.activeDeadlineSeconds < 1 || spec.activeDeadlineSeconds > MAX_INT32)) {
+  if (
+    spec.activeDeadlineSeconds !== undefined &&
+    (spec.activeDeadlineSeconds < 1 || spec.activeDeadlineSeconds > MAX_INT32)
+  ) {
     errors.push(
-      invalidValue(`${field}.activeDeadlineSeconds`, spec.activeDeadlineSeconds, `must be between 1 and ${MAX_INT32}, inclusive`),
+      invalidValue(
+        `${field}.activeDeadlineSeconds`,
+        spec.activeDeadlineSeconds,
+        `must be between 1 and ${MAX_INT32}, inclusive`,
+      ),
     );
   }
   errors.push(...tolerationErrors(spec.tolerations, `${field}.tolerations`));
@@ -186,14 +210,18 @@ export function podSpecErrors(spec: PodSpec, field: string): FieldError[] {
 
 function nameErrors(spec: PodSpec, field: string): FieldError[] {
   const errors: FieldError[] = [];
-  const check = (name: 'serviceAccountName' | 'nodeName' | 'priorityClassName' | 'runtimeClassName'): void => {
+  const check = (
+    name: 'serviceAccountName' | 'nodeName' | 'priorityClassName' | 'runtimeClassName',
+  ): void => {
     const value = spec[name];
     if (value) errors.push(...eachInvalid(`${field}.${name}`, value, dnsSubdomainErrors(value)));
   };
   check('serviceAccountName');
   check('nodeName');
-  if (spec.hostname) errors.push(...eachInvalid(`${field}.hostname`, spec.hostname, dnsLabelErrors(spec.hostname)));
-  if (spec.subdomain) errors.push(...eachInvalid(`${field}.subdomain`, spec.subdomain, dnsLabelErrors(spec.subdomain)));
+  if (spec.hostname)
+    errors.push(...eachInvalid(`${field}.hostname`, spec.hostname, dnsLabelErrors(spec.hostname)));
+  if (spec.subdomain)
+    errors.push(...eachInvalid(`${field}.subdomain`, spec.subdomain, dnsLabelErrors(spec.subdomain)));
   check('priorityClassName');
   check('runtimeClassName');
   return errors;
@@ -203,14 +231,16 @@ function nameErrors(spec: PodSpec, field: string): FieldError[] {
 export function podTemplateErrors(template: PodTemplateSpec, field: string): FieldError[] {
   const errors = labelsAt(template.metadata?.labels, `${field}.labels`);
   if (!template.spec) return [...errors, required(`${field}.spec.containers`)];
-  errors.push(...podSpecErrors(template.spec, `${field}.spec`));
+  errors.push(...podSpecErrors(template.spec, `${field}.spec`, false));
   if (template.spec.ephemeralContainers?.length) {
-    errors.push(forbiddenField(`${field}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template'));
+    errors.push(
+      forbiddenField(`${field}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template'),
+    );
   }
   return errors;
 }
 
 /** Models ValidatePodCreate. */
 export function podErrors(pod: Pod): FieldError[] {
-  return podSpecErrors(pod.spec, 'spec');
+  return podSpecErrors(pod.spec, 'spec', true);
 }

@@ -1,4 +1,10 @@
-import { type Container, type ContainerPort, type PodSpec, quantityToMilli, type TopologySpreadConstraint } from '#server/kube';
+import {
+  type Container,
+  type ContainerPort,
+  type PodSpec,
+  quantityToMilli,
+  type TopologySpreadConstraint,
+} from '#server/kube';
 
 interface Placed {
   container: Container;
@@ -44,9 +50,12 @@ function environmentWarnings({ container, path }: Placed): string[] {
       return [];
     }
     const reference = `$(${variable.name})`;
-    const extends_ = !variable.valueFrom && variable.value !== reference && variable.value?.includes(reference);
+    const extends_ =
+      !variable.valueFrom && variable.value !== reference && variable.value?.includes(reference);
     if (extends_) return [];
-    return [`${path}.env[${index}]: hides previous definition of "${variable.name}", which may be dropped when using apply`];
+    return [
+      `${path}.env[${index}]: hides previous definition of "${variable.name}", which may be dropped when using apply`,
+    ];
   });
 }
 
@@ -56,7 +65,9 @@ function fractionWarnings({ container, path }: Placed): string[] {
     for (const list of ['limits', 'requests'] as const) {
       const quantity = container.resources?.[list]?.[resource];
       if (quantity === undefined || quantityToMilli(quantity) % 1000n === 0n) continue;
-      warnings.push(`${path}.resources.${list}[${resource}]: fractional byte value "${quantity}" is invalid, must be an integer`);
+      warnings.push(
+        `${path}.resources.${list}[${resource}]: fractional byte value "${quantity}" is invalid, must be an integer`,
+      );
     }
   }
   return warnings;
@@ -64,7 +75,9 @@ function fractionWarnings({ container, path }: Placed): string[] {
 
 function repeated(items: readonly string[], field: string, member: string, what: string): string[] {
   return items.flatMap((item, index) =>
-    items.indexOf(item) < index ? [`${field}[${index}].${member}: duplicate ${what} ${JSON.stringify(item)}`] : [],
+    items.indexOf(item) < index
+      ? [`${field}[${index}].${member}: duplicate ${what} ${JSON.stringify(item)}`]
+      : [],
   );
 }
 
@@ -72,7 +85,9 @@ function spreadWarnings(constraints: readonly TopologySpreadConstraint[], field:
   return constraints.flatMap((constraint, index) =>
     constraint.labelSelector
       ? []
-      : [`${field}.topologySpreadConstraints[${index}].labelSelector: a null labelSelector results in matching no pod`],
+      : [
+          `${field}.topologySpreadConstraints[${index}].labelSelector: a null labelSelector results in matching no pod`,
+        ],
   );
 }
 
@@ -84,13 +99,25 @@ export function podSpecWarnings(spec: PodSpec, field: string): string[] {
   const placed = containersOf(spec, field);
   const warnings = [
     ...spreadWarnings(spec.topologySpreadConstraints ?? [], field),
-    ...repeated((spec.hostAliases ?? []).map((alias) => alias.ip), `${field}.hostAliases`, 'ip', 'ip'),
-    ...repeated((spec.imagePullSecrets ?? []).map((secret) => secret.name ?? ''), `${field}.imagePullSecrets`, 'name', 'name'),
+    ...repeated(
+      (spec.hostAliases ?? []).map((alias) => alias.ip),
+      `${field}.hostAliases`,
+      'ip',
+      'ip',
+    ),
+    ...repeated(
+      (spec.imagePullSecrets ?? []).map((secret) => secret.name ?? ''),
+      `${field}.imagePullSecrets`,
+      'name',
+      'name',
+    ),
     ...placed.flatMap((one) => [...fractionWarnings(one), ...environmentWarnings(one)]),
     ...portWarnings(placed),
   ];
   if ((spec.terminationGracePeriodSeconds ?? 0) < 0) {
-    warnings.push(`${field}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`);
+    warnings.push(
+      `${field}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`,
+    );
   }
   return warnings;
 }

@@ -16,9 +16,17 @@ export const policyKinds: readonly KindDefinition[] = [
     strategy: podDisruptionBudgetStrategy,
     columns: [
       nameColumn,
-      column('Min Available', 'Pods that must stay.', (object) => String(as<PodDisruptionBudget>(object).spec?.minAvailable ?? 'N/A')),
-      column('Max Unavailable', 'Pods that may be away.', (object) => String(as<PodDisruptionBudget>(object).spec?.maxUnavailable ?? 'N/A')),
-      integerColumn('Allowed Disruptions', 'Pods that may be evicted now.', (object) => as<PodDisruptionBudget>(object).status?.disruptionsAllowed ?? 0),
+      column('Min Available', 'Pods that must stay.', (object) =>
+        String(as<PodDisruptionBudget>(object).spec?.minAvailable ?? 'N/A'),
+      ),
+      column('Max Unavailable', 'Pods that may be away.', (object) =>
+        String(as<PodDisruptionBudget>(object).spec?.maxUnavailable ?? 'N/A'),
+      ),
+      integerColumn(
+        'Allowed Disruptions',
+        'Pods that may be evicted now.',
+        (object) => as<PodDisruptionBudget>(object).status?.disruptionsAllowed ?? 0,
+      ),
       ageColumn,
     ],
   }),

@@ -8,7 +8,9 @@ function positive(quantity: string | undefined): quantity is string {
 
 function consumers(spec: PodSpec): ResourceRequirements[] {
   if (spec.resources && (spec.resources.limits || spec.resources.requests)) return [spec.resources];
-  return [...(spec.containers ?? []), ...(spec.initContainers ?? [])].map((container) => container.resources ?? {});
+  return [...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(
+    (container) => container.resources ?? {},
+  );
 }
 
 /**

@@ -3,8 +3,8 @@ import {
   deepEqual,
   dnsSubdomainErrors,
   type FieldError,
-  pathSegmentErrors,
   type PolicyRule,
+  pathSegmentErrors,
   type RoleBinding,
   type RoleRef,
   type Subject,
@@ -22,7 +22,9 @@ function ruleErrors(rule: PolicyRule, namespaced: boolean, field: string): Field
     const at = `${field}.nonResourceURLs`;
     if (namespaced) errors.push(invalidValue(at, urls, 'namespaced rules cannot apply to non-resource URLs'));
     if (rule.apiGroups?.length || rule.resources?.length || rule.resourceNames?.length) {
-      errors.push(invalidValue(at, urls, 'rules cannot apply to both regular resources and non-resource URLs'));
+      errors.push(
+        invalidValue(at, urls, 'rules cannot apply to both regular resources and non-resource URLs'),
+      );
     }
     return errors;
   }
@@ -55,7 +57,8 @@ function subjectErrors(subject: Subject, namespaced: boolean, field: string): Fi
   if (!subject.name) errors.push(required(`${field}.name`));
   switch (subject.kind) {
     case 'ServiceAccount':
-      if (subject.name) errors.push(...eachInvalid(`${field}.name`, subject.name, dnsSubdomainErrors(subject.name)));
+      if (subject.name)
+        errors.push(...eachInvalid(`${field}.name`, subject.name, dnsSubdomainErrors(subject.name)));
       if (subject.apiGroup) errors.push(notSupported(`${field}.apiGroup`, subject.apiGroup, ['']));
       if (!namespaced && !subject.namespace) errors.push(required(`${field}.namespace`));
       break;
@@ -64,7 +67,8 @@ function subjectErrors(subject: Subject, namespaced: boolean, field: string): Fi
       if (!subject.name) {
         errors.push(invalidValue(`${field}.name`, '', `${subject.kind.toLowerCase()} name cannot be empty`));
       }
-      if (subject.apiGroup !== GROUP) errors.push(notSupported(`${field}.apiGroup`, subject.apiGroup ?? '', [GROUP]));
+      if (subject.apiGroup !== GROUP)
+        errors.push(notSupported(`${field}.apiGroup`, subject.apiGroup ?? '', [GROUP]));
       break;
     default:
       errors.push(notSupported(`${field}.kind`, subject.kind, ['ServiceAccount', 'User', 'Group']));
@@ -101,7 +105,8 @@ export function bindingStrategy(namespaced: boolean): Strategy {
       const binding = as<RoleBinding>(object);
       binding.roleRef.apiGroup ||= GROUP;
       for (const subject of binding.subjects ?? []) {
-        if ((subject.kind === 'User' || subject.kind === 'Group') && !subject.apiGroup) subject.apiGroup = GROUP;
+        if ((subject.kind === 'User' || subject.kind === 'Group') && !subject.apiGroup)
+          subject.apiGroup = GROUP;
       }
     },
     validate: (object) => bindingErrors(as<RoleBinding>(object), namespaced),

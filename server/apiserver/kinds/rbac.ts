@@ -23,8 +23,16 @@ const bindingColumns: Column[] = [
     return `${roleRef.kind}/${roleRef.name}`;
   }),
   ageColumn,
-  wideColumn('Users', 'The users who have it.', subjects('User', (subject) => subject.name)),
-  wideColumn('Groups', 'The groups whose members have it.', subjects('Group', (subject) => subject.name)),
+  wideColumn(
+    'Users',
+    'The users who have it.',
+    subjects('User', (subject) => subject.name),
+  ),
+  wideColumn(
+    'Groups',
+    'The groups whose members have it.',
+    subjects('Group', (subject) => subject.name),
+  ),
   wideColumn(
     'ServiceAccounts',
     'The service accounts that have it.',

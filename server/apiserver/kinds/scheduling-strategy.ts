@@ -21,13 +21,19 @@ function priorityClassErrors(object: PriorityClass): FieldError[] {
   if (name.startsWith('system-')) {
     const known = SYSTEM_PRIORITIES[name];
     const why =
-      known === undefined ? 'not a known system priority class' : known === value ? undefined : `value of ${name} PriorityClass must be ${known}`;
+      known === undefined
+        ? 'not a known system priority class'
+        : known === value
+          ? undefined
+          : `value of ${name} PriorityClass must be ${known}`;
     if (why) {
       const text = `priority class names with 'system-' prefix are reserved for system use only. error: ${why}`;
       errors.push(forbiddenField('metadata.name', text));
     }
   } else if (value > HIGHEST_USER_PRIORITY) {
-    errors.push(forbiddenField('value', `maximum allowed value of a user defined priority is ${HIGHEST_USER_PRIORITY}`));
+    errors.push(
+      forbiddenField('value', `maximum allowed value of a user defined priority is ${HIGHEST_USER_PRIORITY}`),
+    );
   }
   if (object.preemptionPolicy && !POLICIES.includes(object.preemptionPolicy)) {
     errors.push(notSupported('preemptionPolicy', object.preemptionPolicy, POLICIES));

@@ -15,10 +15,23 @@ export const schedulingKinds: readonly KindDefinition[] = [
     strategy: priorityClassStrategy,
     columns: [
       nameColumn,
-      integerColumn('Value', 'The priority pods of the class get.', (object) => as<PriorityClass>(object).value ?? 0),
-      column('Global-Default', 'Whether pods without a class get it.', (object) => as<PriorityClass>(object).globalDefault ?? false, { type: 'boolean' }),
+      integerColumn(
+        'Value',
+        'The priority pods of the class get.',
+        (object) => as<PriorityClass>(object).value ?? 0,
+      ),
+      column(
+        'Global-Default',
+        'Whether pods without a class get it.',
+        (object) => as<PriorityClass>(object).globalDefault ?? false,
+        { type: 'boolean' },
+      ),
       ageColumn,
-      column('PreemptionPolicy', 'Whether its pods may displace others.', (object) => as<PriorityClass>(object).preemptionPolicy ?? ''),
+      column(
+        'PreemptionPolicy',
+        'Whether its pods may displace others.',
+        (object) => as<PriorityClass>(object).preemptionPolicy ?? '',
+      ),
     ],
   }),
 ];

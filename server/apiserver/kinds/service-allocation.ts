@@ -43,8 +43,12 @@ function claimIp(service: Service, ip: string, context: RequestContext, taken: T
     return;
   }
   const why =
-    outcome === 'taken' ? 'provided IP is already allocated' : 'the provided network does not match the current range';
-  throw refuse(service, [invalidValue('spec.clusterIPs', service.spec.clusterIPs, `failed to allocate IP ${ip}: ${why}`)]);
+    outcome === 'taken'
+      ? 'provided IP is already allocated'
+      : 'the provided network does not match the current range';
+  throw refuse(service, [
+    invalidValue('spec.clusterIPs', service.spec.clusterIPs, `failed to allocate IP ${ip}: ${why}`),
+  ]);
 }
 
 /** The text of what claiming a port met, or undefined when it is taken now. */
@@ -75,10 +79,14 @@ function fillFamilies(service: Service, old: Service | undefined): void {
   if (spec.ipFamilyPolicy === 'SingleStack') {
     const both = "must be 'RequireDualStack' or 'PreferDualStack' when multiple";
     if (spec.clusterIPs?.length === 2) {
-      errors.push(invalidValue('spec.ipFamilyPolicy', spec.ipFamilyPolicy, `${both} cluster IPs are specified`));
+      errors.push(
+        invalidValue('spec.ipFamilyPolicy', spec.ipFamilyPolicy, `${both} cluster IPs are specified`),
+      );
     }
     if (spec.ipFamilies?.length === 2) {
-      errors.push(invalidValue('spec.ipFamilyPolicy', spec.ipFamilyPolicy, `${both} IP families are specified`));
+      errors.push(
+        invalidValue('spec.ipFamilyPolicy', spec.ipFamilyPolicy, `${both} IP families are specified`),
+      );
     }
   }
   if (errors.length > 0) throw refuse(service, errors);
@@ -95,7 +103,8 @@ function fillFamilies(service: Service, old: Service | undefined): void {
     errors.push(invalidValue('spec.ipFamilyPolicy', spec.ipFamilyPolicy, why));
   }
   for (const [index, family] of (spec.ipFamilies ?? []).entries()) {
-    if (family !== 'IPv4') errors.push(invalidValue(`spec.ipFamilies[${index}]`, family, 'not configured on this cluster'));
+    if (family !== 'IPv4')
+      errors.push(invalidValue(`spec.ipFamilies[${index}]`, family, 'not configured on this cluster'));
   }
   if (errors.length > 0) throw refuse(service, errors);
   if (!spec.ipFamilies?.length) spec.ipFamilies = ['IPv4'];
@@ -118,7 +127,12 @@ function takeClusterIp(service: Service, context: RequestContext, taken: Taken):
 }
 
 /** Ports of one number share a node port (TCP and UDP of DNS). Models initNodePorts and updateNodePorts. */
-function takeNodePorts(service: Service, old: Service | undefined, context: RequestContext, taken: Taken): void {
+function takeNodePorts(
+  service: Service,
+  old: Service | undefined,
+  context: RequestContext,
+  taken: Taken,
+): void {
   const { spec } = service;
   if (!needsNodePort(service)) return;
   const allocating = spec.type === 'NodePort' || spec.allocateLoadBalancerNodePorts !== false;
@@ -145,11 +159,19 @@ function takeNodePorts(service: Service, old: Service | undefined, context: Requ
   }
 }
 
-function requestedFor(number: number, ports: readonly { port: number; nodePort?: number }[]): number | undefined {
+function requestedFor(
+  number: number,
+  ports: readonly { port: number; nodePort?: number }[],
+): number | undefined {
   return ports.find((port) => port.port === number && port.nodePort)?.nodePort;
 }
 
-function takeHealthCheckPort(service: Service, old: Service | undefined, context: RequestContext, taken: Taken): void {
+function takeHealthCheckPort(
+  service: Service,
+  old: Service | undefined,
+  context: RequestContext,
+  taken: Taken,
+): void {
   const { spec } = service;
   if (!needsHealthCheckPort(service)) return;
   const ports = context.server.allocators.nodePort;
@@ -160,7 +182,9 @@ function takeHealthCheckPort(service: Service, old: Service | undefined, context
   if (old && old.spec.healthCheckNodePort === spec.healthCheckNodePort) return;
   const why = claimPort(spec.healthCheckNodePort, ports, taken);
   if (why) {
-    throw internalError(`failed to allocate requested HealthCheck NodePort ${spec.healthCheckNodePort}: ${why}`);
+    throw internalError(
+      `failed to allocate requested HealthCheck NodePort ${spec.healthCheckNodePort}: ${why}`,
+    );
   }
 }
 

@@ -37,9 +37,19 @@ function ports(service: Service): string {
 export const serviceColumns: Column[] = [
   nameColumn,
   column('Type', 'How the service is reached.', (object) => as<Service>(object).spec?.type ?? ''),
-  column('Cluster-IP', 'The address inside the cluster.', (object) => as<Service>(object).spec?.clusterIPs?.[0] ?? '<none>'),
-  column('External-IP', 'The addresses outside the cluster.', (object) => externalAddress(as<Service>(object))),
-  column('Port(s)', 'The ports offered, and the node ports leading to them.', (object) => ports(as<Service>(object))),
+  column(
+    'Cluster-IP',
+    'The address inside the cluster.',
+    (object) => as<Service>(object).spec?.clusterIPs?.[0] ?? '<none>',
+  ),
+  column('External-IP', 'The addresses outside the cluster.', (object) =>
+    externalAddress(as<Service>(object)),
+  ),
+  column('Port(s)', 'The ports offered, and the node ports leading to them.', (object) =>
+    ports(as<Service>(object)),
+  ),
   ageColumn,
-  wideColumn('Selector', 'The labels of the pods behind it.', (object) => formatLabels(as<Service>(object).spec?.selector)),
+  wideColumn('Selector', 'The labels of the pods behind it.', (object) =>
+    formatLabels(as<Service>(object).spec?.selector),
+  ),
 ];

@@ -19,7 +19,10 @@ function defaultService(object: UnstructuredObject): void {
   const { spec, status } = as<Service>(object);
   spec.sessionAffinity ||= 'None';
   if (spec.sessionAffinity === 'None') delete spec.sessionAffinityConfig;
-  else if (spec.sessionAffinity === 'ClientIP' && spec.sessionAffinityConfig?.clientIP?.timeoutSeconds === undefined) {
+  else if (
+    spec.sessionAffinity === 'ClientIP' &&
+    spec.sessionAffinityConfig?.clientIP?.timeoutSeconds === undefined
+  ) {
     spec.sessionAffinityConfig = { clientIP: { timeoutSeconds: AFFINITY_SECONDS } };
   }
   spec.type ||= 'ClusterIP';
@@ -69,7 +72,9 @@ function keepAllocated(service: Service, old: Service): void {
   }
   if (needsNodePort(old) && needsNodePort(service)) {
     const mine = new Set((spec.ports ?? []).map((port) => port.nodePort));
-    const used = new Set((old.spec.ports ?? []).map((port) => port.nodePort).filter((port) => port && mine.has(port)));
+    const used = new Set(
+      (old.spec.ports ?? []).map((port) => port.nodePort).filter((port) => port && mine.has(port)),
+    );
     const byName = new Map((old.spec.ports ?? []).map((port) => [port.name ?? '', port.nodePort]));
     for (const port of spec.ports ?? []) {
       const known = byName.get(port.name ?? '');
@@ -78,7 +83,12 @@ function keepAllocated(service: Service, old: Service): void {
       used.add(known);
     }
   }
-  if (needsHealthCheckPort(old) && needsHealthCheckPort(service) && !spec.healthCheckNodePort && old.spec.healthCheckNodePort) {
+  if (
+    needsHealthCheckPort(old) &&
+    needsHealthCheckPort(service) &&
+    !spec.healthCheckNodePort &&
+    old.spec.healthCheckNodePort
+  ) {
     spec.healthCheckNodePort = old.spec.healthCheckNodePort;
   }
 }
@@ -87,7 +97,11 @@ function keepAllocated(service: Service, old: Service): void {
 function dropUnneeded(service: Service, old: Service): void {
   const { spec } = service;
   const before = old.spec;
-  if (needsClusterIp(old) && !needsClusterIp(service) && deepEqual(spec.clusterIPs ?? [], before.clusterIPs ?? [])) {
+  if (
+    needsClusterIp(old) &&
+    !needsClusterIp(service) &&
+    deepEqual(spec.clusterIPs ?? [], before.clusterIPs ?? [])
+  ) {
     delete spec.clusterIP;
     delete spec.clusterIPs;
   }
@@ -100,11 +114,16 @@ function dropUnneeded(service: Service, old: Service): void {
   if (needsNodePort(old) && !needsNodePort(service) && deepEqual(nodePorts(service), nodePorts(old))) {
     for (const port of spec.ports ?? []) delete port.nodePort;
   }
-  if (needsHealthCheckPort(old) && !needsHealthCheckPort(service) && spec.healthCheckNodePort === before.healthCheckNodePort) {
+  if (
+    needsHealthCheckPort(old) &&
+    !needsHealthCheckPort(service) &&
+    spec.healthCheckNodePort === before.healthCheckNodePort
+  ) {
     delete spec.healthCheckNodePort;
   }
   if (before.type === 'LoadBalancer' && spec.type !== 'LoadBalancer') {
-    if (spec.allocateLoadBalancerNodePorts === before.allocateLoadBalancerNodePorts) delete spec.allocateLoadBalancerNodePorts;
+    if (spec.allocateLoadBalancerNodePorts === before.allocateLoadBalancerNodePorts)
+      delete spec.allocateLoadBalancerNodePorts;
     if (spec.loadBalancerClass === before.loadBalancerClass) delete spec.loadBalancerClass;
   }
   if (

@@ -37,7 +37,12 @@ function isCidr(text: string): boolean {
   return family > 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
 }
 
-function onePortErrors(port: ServicePort, field: string, nameRequired: boolean, names: Set<string>): FieldError[] {
+function onePortErrors(
+  port: ServicePort,
+  field: string,
+  nameRequired: boolean,
+  names: Set<string>,
+): FieldError[] {
   const errors: FieldError[] = [];
   if (!port.name) {
     if (nameRequired) errors.push(required(`${field}.name`));
@@ -48,9 +53,13 @@ function onePortErrors(port: ServicePort, field: string, nameRequired: boolean, 
   }
   errors.push(...portNumber(port.port, `${field}.port`));
   if (!port.protocol) errors.push(required(`${field}.protocol`));
-  else if (!PROTOCOLS.includes(port.protocol)) errors.push(notSupported(`${field}.protocol`, port.protocol, PROTOCOLS));
+  else if (!PROTOCOLS.includes(port.protocol))
+    errors.push(notSupported(`${field}.protocol`, port.protocol, PROTOCOLS));
   if (port.targetPort !== undefined) errors.push(...portNumberOrName(port.targetPort, `${field}.targetPort`));
-  if (port.appProtocol) errors.push(...eachInvalid(`${field}.appProtocol`, port.appProtocol, qualifiedNameErrors(port.appProtocol)));
+  if (port.appProtocol)
+    errors.push(
+      ...eachInvalid(`${field}.appProtocol`, port.appProtocol, qualifiedNameErrors(port.appProtocol)),
+    );
   return errors;
 }
 
@@ -58,7 +67,8 @@ function portsErrors(service: Service): FieldError[] {
   const { spec } = service;
   const ports = spec.ports ?? [];
   const errors: FieldError[] = [];
-  if (ports.length === 0 && spec.clusterIP !== 'None' && spec.type !== 'ExternalName') errors.push(required('spec.ports'));
+  if (ports.length === 0 && spec.clusterIP !== 'None' && spec.type !== 'ExternalName')
+    errors.push(required('spec.ports'));
   const names = new Set<string>();
   for (const [index, port] of ports.entries()) {
     errors.push(...onePortErrors(port, `spec.ports[${index}]`, ports.length > 1, names));
@@ -66,7 +76,9 @@ function portsErrors(service: Service): FieldError[] {
   if (spec.type === 'ClusterIP') {
     for (const [index, port] of ports.entries()) {
       if (port.nodePort) {
-        errors.push(forbiddenField(`spec.ports[${index}].nodePort`, "may not be used when `type` is 'ClusterIP'"));
+        errors.push(
+          forbiddenField(`spec.ports[${index}].nodePort`, "may not be used when `type` is 'ClusterIP'"),
+        );
       }
     }
   }
@@ -86,7 +98,14 @@ function repeatedPorts(ports: readonly ServicePort[]): FieldError[] {
     const key = `${port.protocol}/${port.port}`;
     if (seen.has(key)) {
       // Upstream shows its internal type, with the two members that count set.
-      const shown = { Name: '', Protocol: port.protocol, AppProtocol: null, Port: port.port, TargetPort: 0, NodePort: 0 };
+      const shown = {
+        Name: '',
+        Protocol: port.protocol,
+        AppProtocol: null,
+        Port: port.port,
+        TargetPort: 0,
+        NodePort: 0,
+      };
       errors.push(duplicate(`spec.ports[${index}]`, shown));
     }
     seen.add(key);
@@ -101,7 +120,9 @@ function typeErrors({ spec }: Service): FieldError[] {
     case 'NodePort':
     case 'LoadBalancer':
       if (none) {
-        errors.push(invalidValue('spec.clusterIPs[0]', 'None', `may not be set to 'None' for ${spec.type} services`));
+        errors.push(
+          invalidValue('spec.clusterIPs[0]', 'None', `may not be set to 'None' for ${spec.type} services`),
+        );
       }
       break;
     case 'ExternalName':
@@ -136,7 +157,8 @@ function clusterIpErrors({ spec }: Service): FieldError[] {
   for (const [index, ip] of ips.entries()) {
     if (index > 0 && ip === 'None') {
       errors.push(invalidValue(`spec.clusterIPs[${index}]`, ips, "'None' must be the first and only value"));
-    } else if (ip !== 'None' && isIP(ip) === 0) errors.push(invalidValue(`spec.clusterIPs[${index}]`, ip, NOT_AN_IP));
+    } else if (ip !== 'None' && isIP(ip) === 0)
+      errors.push(invalidValue(`spec.clusterIPs[${index}]`, ip, NOT_AN_IP));
   }
   if (ips.length > 2) errors.push(invalidValue('spec.clusterIPs', ips, 'may only hold up to 2 values'));
   return errors;
@@ -145,10 +167,18 @@ function clusterIpErrors({ spec }: Service): FieldError[] {
 function trafficErrors({ spec }: Service): FieldError[] {
   const errors: FieldError[] = [];
   const external =
-    spec.type === 'LoadBalancer' || spec.type === 'NodePort' || (spec.type === 'ClusterIP' && !!spec.externalIPs?.length);
+    spec.type === 'LoadBalancer' ||
+    spec.type === 'NodePort' ||
+    (spec.type === 'ClusterIP' && !!spec.externalIPs?.length);
   const policy = spec.externalTrafficPolicy;
   if (policy && !external) {
-    errors.push(invalidValue('spec.externalTrafficPolicy', policy, 'may only be set for externally-accessible services'));
+    errors.push(
+      invalidValue(
+        'spec.externalTrafficPolicy',
+        policy,
+        'may only be set for externally-accessible services',
+      ),
+    );
   } else if (policy && !POLICIES.includes(policy)) {
     errors.push(notSupported('spec.externalTrafficPolicy', policy, POLICIES));
   }
@@ -174,15 +204,24 @@ function balancerErrors({ spec }: Service): FieldError[] {
       errors.push(forbiddenField('spec.LoadBalancerSourceRanges', BALANCER_ONLY));
       break;
     }
-    if (!isCidr(range.trim())) errors.push(invalidValue(`spec.loadBalancerSourceRanges[${index}]`, range, NOT_A_CIDR));
+    if (!isCidr(range.trim()))
+      errors.push(invalidValue(`spec.loadBalancerSourceRanges[${index}]`, range, NOT_A_CIDR));
   }
-  if (balanced && spec.allocateLoadBalancerNodePorts === undefined) errors.push(required('spec.allocateLoadBalancerNodePorts'));
+  if (balanced && spec.allocateLoadBalancerNodePorts === undefined)
+    errors.push(required('spec.allocateLoadBalancerNodePorts'));
   if (!balanced && spec.allocateLoadBalancerNodePorts !== undefined) {
     errors.push(forbiddenField('spec.allocateLoadBalancerNodePorts', BALANCER_ONLY));
   }
   if (spec.loadBalancerClass !== undefined) {
     if (!balanced) errors.push(forbiddenField('spec.loadBalancerClass', BALANCER_ONLY));
-    else errors.push(...eachInvalid('spec.loadBalancerClass', spec.loadBalancerClass, qualifiedNameErrors(spec.loadBalancerClass)));
+    else
+      errors.push(
+        ...eachInvalid(
+          'spec.loadBalancerClass',
+          spec.loadBalancerClass,
+          qualifiedNameErrors(spec.loadBalancerClass),
+        ),
+      );
   }
   return errors;
 }
@@ -204,7 +243,11 @@ function affinityErrors({ spec }: Service): FieldError[] {
 /** Models ValidateService of kubernetes/pkg/apis/core/validation. */
 export function serviceErrors(service: Service): FieldError[] {
   const { spec } = service;
-  const errors = [...portsErrors(service), ...typeErrors(service), ...labelsAt(spec.selector, 'spec.selector')];
+  const errors = [
+    ...portsErrors(service),
+    ...typeErrors(service),
+    ...labelsAt(spec.selector, 'spec.selector'),
+  ];
   errors.push(...affinityErrors(service), ...clusterIpErrors(service));
   for (const [index, ip] of (spec.externalIPs ?? []).entries()) {
     if (isIP(ip) === 0) errors.push(invalidValue(`spec.externalIPs[${index}]`, ip, NOT_AN_IP));
@@ -221,14 +264,21 @@ export function serviceUpdateErrors(service: Service, old: Service): FieldError[
   if (old.spec.type !== 'ExternalName' && service.spec.type !== 'ExternalName' && before.length > 0) {
     if (after.length === 0) {
       errors.push(invalidValue('spec.clusterIPs[0]', after, 'primary clusterIP can not be unset'));
-    } else if (before[0] !== after[0]) errors.push(invalidValue('spec.clusterIPs[0]', after, 'may not change once set'));
+    } else if (before[0] !== after[0])
+      errors.push(invalidValue('spec.clusterIPs[0]', after, 'may not change once set'));
   }
   if (
     old.spec.type === 'LoadBalancer' &&
     service.spec.type === 'LoadBalancer' &&
     old.spec.loadBalancerClass !== service.spec.loadBalancerClass
   ) {
-    errors.push(invalidValue('spec.loadBalancerClass', service.spec.loadBalancerClass ?? null, 'may not change once set'));
+    errors.push(
+      invalidValue(
+        'spec.loadBalancerClass',
+        service.spec.loadBalancerClass ?? null,
+        'may not change once set',
+      ),
+    );
   }
   return [...errors, ...serviceErrors(service)];
 }
@@ -238,12 +288,15 @@ export function serviceWarnings({ metadata, spec }: Service): string[] {
   const warnings: string[] = [];
   const headless = spec.type === 'ClusterIP' && spec.clusterIP === 'None';
   if (metadata.annotations && HINTS in metadata.annotations) {
-    warnings.push(`annotation ${HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead`);
+    warnings.push(
+      `annotation ${HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead`,
+    );
   }
   if (headless) {
     if (spec.loadBalancerIP) warnings.push('spec.loadBalancerIP is ignored for headless services');
     if (spec.externalIPs?.length) warnings.push('spec.externalIPs is ignored for headless services');
-    if (spec.sessionAffinity !== 'None') warnings.push('spec.SessionAffinity is ignored for headless services');
+    if (spec.sessionAffinity !== 'None')
+      warnings.push('spec.SessionAffinity is ignored for headless services');
   } else if (spec.externalIPs?.length && spec.type !== 'ExternalName') {
     warnings.push('spec.externalIPs is deprecated and may no longer be implemented in some clusters');
   }

@@ -1,6 +1,21 @@
-import { type CSIDriver, type CSINode, deepEqual, type FieldError, qualifiedNameErrors, type StorageClass } from '#server/kube';
+import {
+  type CSIDriver,
+  type CSINode,
+  deepEqual,
+  type FieldError,
+  qualifiedNameErrors,
+  type StorageClass,
+} from '#server/kube';
 import { as, type Strategy } from '../kind.ts';
-import { duplicate, eachInvalid, forbiddenField, IMMUTABLE, invalidValue, notSupported, required } from './field-errors.ts';
+import {
+  duplicate,
+  eachInvalid,
+  forbiddenField,
+  IMMUTABLE,
+  invalidValue,
+  notSupported,
+  required,
+} from './field-errors.ts';
 
 const RECLAIM = ['Delete', 'Retain'];
 const BINDING_MODES = ['Immediate', 'WaitForFirstConsumer'];
@@ -41,7 +56,8 @@ function driverErrors(node: CSINode): FieldError[] {
     if (!driver.nodeID) errors.push(required(`${at}.nodeID`));
     if (names.has(driver.name)) errors.push(duplicate(`${at}.name`, driver.name));
     names.add(driver.name);
-    for (const key of driver.topologyKeys ?? []) errors.push(...eachInvalid(at, key, qualifiedNameErrors(key)));
+    for (const key of driver.topologyKeys ?? [])
+      errors.push(...eachInvalid(at, key, qualifiedNameErrors(key)));
     return errors;
   });
 }
@@ -54,7 +70,14 @@ export const csiNodeStrategy: Strategy = {
 function storageClassErrors(object: StorageClass): FieldError[] {
   const errors: FieldError[] = [];
   if (!object.provisioner) errors.push(required('provisioner'));
-  else errors.push(...eachInvalid('provisioner', object.provisioner.toLowerCase(), qualifiedNameErrors(object.provisioner.toLowerCase())));
+  else
+    errors.push(
+      ...eachInvalid(
+        'provisioner',
+        object.provisioner.toLowerCase(),
+        qualifiedNameErrors(object.provisioner.toLowerCase()),
+      ),
+    );
   if (object.reclaimPolicy && !RECLAIM.includes(object.reclaimPolicy)) {
     errors.push(notSupported('reclaimPolicy', object.reclaimPolicy, RECLAIM));
   }
@@ -77,7 +100,8 @@ export const storageClassStrategy: Strategy = {
     const [next, before] = [as<StorageClass>(object), as<StorageClass>(old)];
     const errors = storageClassErrors(next);
     for (const member of ['parameters', 'provisioner', 'reclaimPolicy'] as const) {
-      if (!deepEqual(next[member], before[member])) errors.push(forbiddenField(member, `updates to ${member} are forbidden.`));
+      if (!deepEqual(next[member], before[member]))
+        errors.push(forbiddenField(member, `updates to ${member} are forbidden.`));
     }
     if (next.volumeBindingMode !== before.volumeBindingMode) {
       errors.push(invalidValue('volumeBindingMode', next.volumeBindingMode, IMMUTABLE));

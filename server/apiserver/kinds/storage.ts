@@ -4,7 +4,10 @@ import { ageColumn, column, integerColumn, nameColumn } from './cells.ts';
 import { defineKind } from './define.ts';
 import { csiDriverStrategy, csiNodeStrategy, storageClassStrategy } from './storage-strategy.ts';
 
-const DEFAULT_CLASS = ['storageclass.kubernetes.io/is-default-class', 'storageclass.beta.kubernetes.io/is-default-class'];
+const DEFAULT_CLASS = [
+  'storageclass.kubernetes.io/is-default-class',
+  'storageclass.beta.kubernetes.io/is-default-class',
+];
 
 function isDefaultClass(object: StorageClass): boolean {
   return DEFAULT_CLASS.some((annotation) => object.metadata.annotations?.[annotation] === 'true');
@@ -19,15 +22,39 @@ const csiDriver = defineKind({
   strategy: csiDriverStrategy,
   columns: [
     nameColumn,
-    column('AttachRequired', 'Whether volumes are attached to nodes.', (object) => as<CSIDriver>(object).spec.attachRequired ?? true, { type: 'boolean' }),
-    column('PodInfoOnMount', 'Whether mounting is told the pod.', (object) => as<CSIDriver>(object).spec.podInfoOnMount ?? false, { type: 'boolean' }),
-    column('StorageCapacity', 'Whether the scheduler looks at capacity.', (object) => as<CSIDriver>(object).spec.storageCapacity ?? false, { type: 'boolean' }),
+    column(
+      'AttachRequired',
+      'Whether volumes are attached to nodes.',
+      (object) => as<CSIDriver>(object).spec.attachRequired ?? true,
+      { type: 'boolean' },
+    ),
+    column(
+      'PodInfoOnMount',
+      'Whether mounting is told the pod.',
+      (object) => as<CSIDriver>(object).spec.podInfoOnMount ?? false,
+      { type: 'boolean' },
+    ),
+    column(
+      'StorageCapacity',
+      'Whether the scheduler looks at capacity.',
+      (object) => as<CSIDriver>(object).spec.storageCapacity ?? false,
+      { type: 'boolean' },
+    ),
     column('TokenRequests', 'The audiences of the tokens it is given.', (object) => {
       const audiences = (as<CSIDriver>(object).spec.tokenRequests ?? []).map((request) => request.audience);
       return audiences.length === 0 ? '<unset>' : audiences.join(',');
     }),
-    column('RequiresRepublish', 'Whether volumes are published again and again.', (object) => as<CSIDriver>(object).spec.requiresRepublish ?? false, { type: 'boolean' }),
-    column('Modes', 'The lifecycles of volumes it knows.', (object) => (as<CSIDriver>(object).spec.volumeLifecycleModes ?? []).join(',') || '<none>'),
+    column(
+      'RequiresRepublish',
+      'Whether volumes are published again and again.',
+      (object) => as<CSIDriver>(object).spec.requiresRepublish ?? false,
+      { type: 'boolean' },
+    ),
+    column(
+      'Modes',
+      'The lifecycles of volumes it knows.',
+      (object) => (as<CSIDriver>(object).spec.volumeLifecycleModes ?? []).join(',') || '<none>',
+    ),
     ageColumn,
   ],
 });
@@ -41,7 +68,11 @@ const csiNode = defineKind({
   strategy: csiNodeStrategy,
   columns: [
     nameColumn,
-    integerColumn('Drivers', 'How many drivers the node has.', (object) => as<CSINode>(object).spec.drivers?.length ?? 0),
+    integerColumn(
+      'Drivers',
+      'How many drivers the node has.',
+      (object) => as<CSINode>(object).spec.drivers?.length ?? 0,
+    ),
     ageColumn,
   ],
 });
@@ -55,11 +86,27 @@ const storageClass = defineKind({
   shortNames: ['sc'],
   strategy: storageClassStrategy,
   columns: [
-    { ...nameColumn, cell: (object) => (isDefaultClass(as<StorageClass>(object)) ? `${object.metadata.name} (default)` : object.metadata.name) },
+    {
+      ...nameColumn,
+      cell: (object) =>
+        isDefaultClass(as<StorageClass>(object)) ? `${object.metadata.name} (default)` : object.metadata.name,
+    },
     column('Provisioner', 'Who makes the volumes.', (object) => as<StorageClass>(object).provisioner),
-    column('ReclaimPolicy', 'What becomes of released volumes.', (object) => as<StorageClass>(object).reclaimPolicy ?? 'Delete'),
-    column('VolumeBindingMode', 'When volumes are made.', (object) => as<StorageClass>(object).volumeBindingMode ?? 'Immediate'),
-    column('AllowVolumeExpansion', 'Whether volumes can grow.', (object) => as<StorageClass>(object).allowVolumeExpansion ?? false),
+    column(
+      'ReclaimPolicy',
+      'What becomes of released volumes.',
+      (object) => as<StorageClass>(object).reclaimPolicy ?? 'Delete',
+    ),
+    column(
+      'VolumeBindingMode',
+      'When volumes are made.',
+      (object) => as<StorageClass>(object).volumeBindingMode ?? 'Immediate',
+    ),
+    column(
+      'AllowVolumeExpansion',
+      'Whether volumes can grow.',
+      (object) => as<StorageClass>(object).allowVolumeExpansion ?? false,
+    ),
     ageColumn,
   ],
 });

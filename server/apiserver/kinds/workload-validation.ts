@@ -1,4 +1,10 @@
-import { deepEqual, type FieldError, type LabelSelector, matchesLabelSelector, type PodTemplateSpec } from '#server/kube';
+import {
+  deepEqual,
+  type FieldError,
+  type LabelSelector,
+  matchesLabelSelector,
+  type PodTemplateSpec,
+} from '#server/kube';
 import { labelSelectorErrors } from './affinity-validation.ts';
 import { forbiddenField, IMMUTABLE, invalidValue, notSupported, required } from './field-errors.ts';
 import { podTemplateErrors } from './pod-validation.ts';
@@ -7,13 +13,19 @@ const PERCENT =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 
 /** A count or a percentage. Models ValidatePositiveIntOrPercent and IsNotMoreThan100Percent. */
-export function countOrPercentErrors(value: number | string | undefined, field: string, atMostAll: boolean): FieldError[] {
+export function countOrPercentErrors(
+  value: number | string | undefined,
+  field: string,
+  atMostAll: boolean,
+): FieldError[] {
   if (value === undefined) return [];
   if (typeof value === 'number') {
     return value < 0 ? [invalidValue(field, value, 'must be greater than or equal to 0')] : [];
   }
   if (!/^[0-9]+%$/.test(value)) return [invalidValue(field, value, PERCENT)];
-  return atMostAll && Number.parseInt(value, 10) > 100 ? [invalidValue(field, value, 'must not be greater than 100%')] : [];
+  return atMostAll && Number.parseInt(value, 10) > 100
+    ? [invalidValue(field, value, 'must not be greater than 100%')]
+    : [];
 }
 
 /** `0`, `0%`: nothing. */
@@ -40,7 +52,9 @@ export function selectorAndTemplateErrors(
   }
   if (errors.length === 0 && !matchesLabelSelector(selector, template.metadata?.labels)) {
     const labels = template.metadata?.labels ?? null;
-    errors.push(invalidValue('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'));
+    errors.push(
+      invalidValue('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'),
+    );
   }
   errors.push(...podTemplateErrors(template, 'spec.template'));
   const { spec } = template;
@@ -55,6 +69,9 @@ export function selectorAndTemplateErrors(
   return errors;
 }
 
-export function selectorUpdateErrors(next: LabelSelector | undefined, old: LabelSelector | undefined): FieldError[] {
+export function selectorUpdateErrors(
+  next: LabelSelector | undefined,
+  old: LabelSelector | undefined,
+): FieldError[] {
   return deepEqual(next, old) ? [] : [invalidValue('spec.selector', next, IMMUTABLE)];
 }

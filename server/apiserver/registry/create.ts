@@ -14,7 +14,13 @@ import type { RequestContext } from '../kind.ts';
 import { objectStorageKey } from '../storage.ts';
 import { decodeObject, matchNamespace } from './decode.ts';
 import { countsGeneration, metadataErrors } from './metadata.ts';
-import { managerOf, type ObjectAnswer, type Operation, type RegistryEnvironment, requestContext } from './operation.ts';
+import {
+  managerOf,
+  type ObjectAnswer,
+  type Operation,
+  type RegistryEnvironment,
+  requestContext,
+} from './operation.ts';
 import { type WriteOptions, writeOptions } from './options.ts';
 
 const MAX_NAME_TRIES = 8;
@@ -106,7 +112,11 @@ async function storeCandidate(
 }
 
 /** Who owns what after a create: all that was sent, but not what the kind resets (status). */
-function ownedByCreator(env: RegistryEnvironment, op: Operation, object: UnstructuredObject): ManagedFieldsEntry[] {
+function ownedByCreator(
+  env: RegistryEnvironment,
+  op: Operation,
+  object: UnstructuredObject,
+): ManagedFieldsEntry[] {
   let sent = object;
   if (op.kind.hasStatus && object['status'] !== undefined) {
     sent = { ...object };

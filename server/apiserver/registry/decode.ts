@@ -1,4 +1,4 @@
-import { badRequest, formatApiVersion, unknownFields, type UnstructuredObject } from '#server/kube';
+import { badRequest, formatApiVersion, type UnstructuredObject, unknownFields } from '#server/kube';
 import { cloneJson, isRecord, setMember } from '../json.ts';
 import type { KindDefinition } from '../kind.ts';
 import type { Operation, RegistryEnvironment } from './operation.ts';
@@ -42,7 +42,11 @@ export function shellOf(kind: KindDefinition, body: unknown): UnstructuredObject
       `${String(gotKind)} in version "${kind.version}" cannot be handled as a ${kind.kind}: converting (${kind.version}.${String(gotKind)}) to (${kind.version}.${kind.kind}): unknown conversion`,
     );
   }
-  const object: UnstructuredObject = { apiVersion, kind: kind.kind, metadata: metadataOf(kind, body['metadata']) };
+  const object: UnstructuredObject = {
+    apiVersion,
+    kind: kind.kind,
+    metadata: metadataOf(kind, body['metadata']),
+  };
   for (const key of Object.keys(body)) {
     if (key === 'apiVersion' || key === 'kind' || key === 'metadata' || body[key] === undefined) continue;
     setMember(object, key, cloneJson(body[key]));
@@ -62,7 +66,8 @@ function metadataOf(kind: KindDefinition, metadata: unknown): UnstructuredObject
   const copy = cloneJson(metadata);
   for (const key of Object.keys(copy)) if (copy[key] === null) delete copy[key];
   for (const field of TEXT_FIELDS) {
-    if (copy[field] !== undefined && typeof copy[field] !== 'string') refuse(`ObjectMeta.metadata.${field}`, copy[field], 'string');
+    if (copy[field] !== undefined && typeof copy[field] !== 'string')
+      refuse(`ObjectMeta.metadata.${field}`, copy[field], 'string');
   }
   for (const field of ['labels', 'annotations']) {
     const map = copy[field];
@@ -74,19 +79,31 @@ function metadataOf(kind: KindDefinition, metadata: unknown): UnstructuredObject
     }
   }
   const finalizers = copy['finalizers'];
-  if (finalizers !== undefined && !(Array.isArray(finalizers) && finalizers.every((f) => typeof f === 'string'))) {
+  if (
+    finalizers !== undefined &&
+    !(Array.isArray(finalizers) && finalizers.every((f) => typeof f === 'string'))
+  ) {
     refuse('ObjectMeta.metadata.finalizers', finalizers, '[]string');
   }
   for (const field of ['ownerReferences', 'managedFields']) {
     const list = copy[field];
-    if (list !== undefined && !(Array.isArray(list) && list.every(isRecord))) refuse(`ObjectMeta.metadata.${field}`, list, '[]v1.OwnerReference');
+    if (list !== undefined && !(Array.isArray(list) && list.every(isRecord)))
+      refuse(`ObjectMeta.metadata.${field}`, list, '[]v1.OwnerReference');
   }
   const named = copy as UnstructuredObject['metadata'] & Record<string, unknown>;
   named.name ??= '';
   return named;
 }
 
-const TEXT_FIELDS = ['name', 'generateName', 'namespace', 'uid', 'resourceVersion', 'creationTimestamp', 'deletionTimestamp'];
+const TEXT_FIELDS = [
+  'name',
+  'generateName',
+  'namespace',
+  'uid',
+  'resourceVersion',
+  'creationTimestamp',
+  'deletionTimestamp',
+];
 
 /** Unknown and duplicate fields by the directive: 400, warnings, or nothing. */
 function checkFields(
@@ -125,6 +142,8 @@ export function matchName(op: Operation, object: UnstructuredObject): void {
   const name = op.name ?? '';
   if (!object.metadata.name) object.metadata.name = name;
   if (object.metadata.name !== name) {
-    throw badRequest(`the name of the object (${object.metadata.name}) does not match the name on the URL (${name})`);
+    throw badRequest(
+      `the name of the object (${object.metadata.name}) does not match the name on the URL (${name})`,
+    );
   }
 }

@@ -2,8 +2,8 @@ import {
   builtinSchema,
   conflict,
   type DeleteOptions,
-  failure,
   type FieldError,
+  failure,
   formatTime,
   invalid,
   isNotFound,
@@ -52,7 +52,10 @@ export async function deleteObject(env: RegistryEnvironment, op: Operation): Pro
 }
 
 /** DELETE of a collection: every object selected, each as a delete of its own. Answers with the list of what was there. */
-export async function deleteCollection(env: RegistryEnvironment, op: Operation): Promise<{ entries: readonly Entry[]; revision: number }> {
+export async function deleteCollection(
+  env: RegistryEnvironment,
+  op: Operation,
+): Promise<{ entries: readonly Entry[]; revision: number }> {
   const options = deleteOptions(op);
   const selection = selectionOf(op.kind, op.namespace, undefined, op.query);
   const list = env.storage.store.list(selection.prefix);
@@ -124,15 +127,17 @@ async function deleteEntry(
   if (graceful === 'pending') return answerDelete(op, live, false, options);
   setPropagationFinalizers(next, options);
   if (!live.metadata.deletionTimestamp) addFinalizers(next, op.kind.strategy.finalizersOnDelete ?? []);
-  const finalizersChanged = (next.metadata.finalizers ?? []).join() !== (live.metadata.finalizers ?? []).join();
+  const finalizersChanged =
+    (next.metadata.finalizers ?? []).join() !== (live.metadata.finalizers ?? []).join();
   const finalizersHold = (next.metadata.finalizers?.length ?? 0) > 0 || ownFinalizers(op, next).length > 0;
-  if (graceful === 'none' && (finalizersHold || finalizersChanged)) markDeleting(next, live, now);
+  if (graceful === 'none' && (finalizersHold || finalizersChanged)) markDeleting(op, next, live, now);
   if (graceful !== 'none' || finalizersHold) {
-    if (op.kind.group === '' && op.kind.plural === 'namespaces') markTerminating(next);
+    if (isNamespace(op)) markTerminating(next);
     op.kind.strategy.prepareForDelete?.(next, requestContext(env, op, dryRun));
   }
   if (isHeld(op, next)) {
-    if (dryRun || sameDeletion(next, live)) return answerDelete(op, dryRun ? freezeJson(next) : live, false, options);
+    if (dryRun || sameDeletion(next, live))
+      return answerDelete(op, dryRun ? freezeJson(next) : live, false, options);
     await env.storage.put(entry.key, next, entry.modRevision);
     return answerDelete(op, next, false, options);
   }
@@ -145,8 +150,17 @@ async function deleteEntry(
 type Grace = 'none' | 'set' | 'pending';
 
 /** Models rest.BeforeDelete: the grace period of a first delete, or a shorter one of a later delete. */
-function setGrace(op: Operation, next: UnstructuredObject, live: UnstructuredObject, options: DeleteOptions, now: number): Grace {
-  const asked = options.gracePeriodSeconds !== undefined && options.gracePeriodSeconds < 0 ? 1 : options.gracePeriodSeconds;
+function setGrace(
+  op: Operation,
+  next: UnstructuredObject,
+  live: UnstructuredObject,
+  options: DeleteOptions,
+  now: number,
+): Grace {
+  const asked =
+    options.gracePeriodSeconds !== undefined && options.gracePeriodSeconds < 0
+      ? 1
+      : options.gracePeriodSeconds;
   const { strategy } = op.kind;
   if (!strategy.gracePeriod) return 'none';
   if (live.metadata.deletionTimestamp) {
@@ -166,12 +180,17 @@ function setGrace(op: Operation, next: UnstructuredObject, live: UnstructuredObj
 }
 
 /** Models markAsDeleting of registry/generic. */
-function markDeleting(next: UnstructuredObject, live: UnstructuredObject, now: number): void {
+function markDeleting(op: Operation, next: UnstructuredObject, live: UnstructuredObject, now: number): void {
   if (!live.metadata.deletionTimestamp) {
     next.metadata.deletionTimestamp = formatTime(now);
     if (next.metadata.generation) next.metadata.generation++;
-  } else if (Date.parse(live.metadata.deletionTimestamp) > now) next.metadata.deletionTimestamp = formatTime(now);
-  next.metadata.deletionGracePeriodSeconds = 0;
+  } else if (Date.parse(live.metadata.deletionTimestamp) > now)
+    next.metadata.deletionTimestamp = formatTime(now);
+  if (!isNamespace(op)) next.metadata.deletionGracePeriodSeconds = 0;
+}
+
+function isNamespace(op: Operation): boolean {
+  return op.kind.group === '' && op.kind.plural === 'namespaces';
 }
 
 /** Models the namespace store's Delete. */
@@ -185,7 +204,9 @@ function setPropagationFinalizers(next: UnstructuredObject, options: DeleteOptio
   if (propagationPolicy === undefined && orphanDependents === undefined) return;
   const orphan = propagationPolicy === 'Orphan' || orphanDependents === true;
   const foreground = propagationPolicy === 'Foreground';
-  const finalizers = (next.metadata.finalizers ?? []).filter((finalizer) => finalizer !== ORPHAN && finalizer !== FOREGROUND);
+  const finalizers = (next.metadata.finalizers ?? []).filter(
+    (finalizer) => finalizer !== ORPHAN && finalizer !== FOREGROUND,
+  );
   if (orphan) finalizers.push(ORPHAN);
   if (foreground) finalizers.push(FOREGROUND);
   if (finalizers.length > 0) next.metadata.finalizers = finalizers;
@@ -193,7 +214,8 @@ function setPropagationFinalizers(next: UnstructuredObject, options: DeleteOptio
 }
 
 function addFinalizers(next: UnstructuredObject, added: readonly string[]): void {
-  if (added.length > 0) next.metadata.finalizers = [...new Set([...(next.metadata.finalizers ?? []), ...added])];
+  if (added.length > 0)
+    next.metadata.finalizers = [...new Set([...(next.metadata.finalizers ?? []), ...added])];
 }
 
 function sameDeletion(next: UnstructuredObject, live: UnstructuredObject): boolean {
@@ -206,17 +228,29 @@ function sameDeletion(next: UnstructuredObject, live: UnstructuredObject): boole
 }
 
 /** The object when it still exists or its kind answers so; a Success Status otherwise. Models finalizeDelete. */
-function answerDelete(op: Operation, object: UnstructuredObject, gone: boolean, options: DeleteOptions): ObjectAnswer {
-  const accepted = !gone && (options.propagationPolicy === 'Foreground' || options.orphanDependents === false);
+function answerDelete(
+  op: Operation,
+  object: UnstructuredObject,
+  gone: boolean,
+  options: DeleteOptions,
+): ObjectAnswer {
+  const accepted =
+    !gone && (options.propagationPolicy === 'Foreground' || options.orphanDependents === false);
   const code = accepted ? 202 : 200;
-  if (!gone || ANSWERS_OBJECT.has(`${op.kind.group || 'core'}/${op.kind.plural}`)) return { code, object, kind: op.kind };
+  if (!gone || ANSWERS_OBJECT.has(`${op.kind.group || 'core'}/${op.kind.plural}`))
+    return { code, object, kind: op.kind };
   const { name, uid } = object.metadata;
   const status = {
     kind: 'Status',
     apiVersion: 'v1',
     metadata: {},
     status: 'Success',
-    details: { name, ...(op.kind.group ? { group: op.kind.group } : {}), kind: op.kind.plural, ...(uid ? { uid } : {}) },
+    details: {
+      name,
+      ...(op.kind.group ? { group: op.kind.group } : {}),
+      kind: op.kind.plural,
+      ...(uid ? { uid } : {}),
+    },
   };
   return { code, object: freezeJson(status) as unknown as Status };
 }
@@ -257,7 +291,10 @@ export function deleteOptions(op: Operation): DeleteOptions {
       value: propagationPolicy,
       detail: 'orphanDependents and deletionPropagation cannot be both set',
     });
-  } else if (propagationPolicy !== undefined && !['Foreground', 'Background', 'Orphan'].includes(propagationPolicy)) {
+  } else if (
+    propagationPolicy !== undefined &&
+    !['Foreground', 'Background', 'Orphan'].includes(propagationPolicy)
+  ) {
     errors.push({
       type: 'FieldValueNotSupported',
       field: 'propagationPolicy',
@@ -277,7 +314,10 @@ function optionsOfBody(op: Operation): DeleteOptions | undefined {
   if (!body || (body['kind'] !== undefined && body['kind'] !== 'DeleteOptions')) {
     throw failure(400, 'BadRequest', 'the object provided is unrecognized (must be of type DeleteOptions)');
   }
-  if (typeof body['apiVersion'] === 'string' && !['v1', op.kind.version].includes(parseApiVersion(body['apiVersion']).version)) {
+  if (
+    typeof body['apiVersion'] === 'string' &&
+    !['v1', op.kind.version].includes(parseApiVersion(body['apiVersion']).version)
+  ) {
     throw failure(400, 'BadRequest', `unexpected apiVersion ${body['apiVersion']} of DeleteOptions`);
   }
   const shaped = { apiVersion: 'v1', kind: 'DeleteOptions', ...body } as unknown as UnstructuredObject;
@@ -292,7 +332,11 @@ function optionsOfQuery(op: Operation): DeleteOptions {
   if (query['gracePeriodSeconds'] !== undefined) {
     const seconds = Number(query['gracePeriodSeconds']);
     if (!Number.isSafeInteger(seconds)) {
-      throw failure(400, 'BadRequest', `strconv.ParseInt: parsing ${JSON.stringify(query['gracePeriodSeconds'])}: invalid syntax`);
+      throw failure(
+        400,
+        'BadRequest',
+        `strconv.ParseInt: parsing ${JSON.stringify(query['gracePeriodSeconds'])}: invalid syntax`,
+      );
     }
     options.gracePeriodSeconds = seconds;
   }

@@ -1,6 +1,6 @@
 import type { UnstructuredObject } from '#server/kube';
 import { CompactedError, type Store, type StoreEvent, type StoreWatch, type WatchEnd } from '#server/store';
-import { resourcePrefix, type ObjectStorage } from '../storage.ts';
+import { type ObjectStorage, resourcePrefix } from '../storage.ts';
 
 /** A change as the readers of one resource share it: decoded once, and encoded once per representation. */
 export interface SharedEvent {
@@ -80,7 +80,8 @@ export function createWatchHub(storage: ObjectStorage): WatchHub {
   };
   return {
     follow(resource, prefix, fromRevision, onEvent, onEnd) {
-      if (fromRevision < store.compactedRevision) throw new CompactedError(fromRevision, store.compactedRevision);
+      if (fromRevision < store.compactedRevision)
+        throw new CompactedError(fromRevision, store.compactedRevision);
       const channel = open(resourcePrefix(resource));
       const follower: Follower = { prefix, seen: fromRevision, onEvent, onEnd };
       if (fromRevision < store.revision) catchUp(store, storage, follower);

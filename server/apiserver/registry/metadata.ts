@@ -2,8 +2,8 @@ import {
   dns1035LabelErrors,
   dnsLabelErrors,
   dnsSubdomainErrors,
-  failure,
   type FieldError,
+  failure,
   labelValueErrors,
   type ObjectMeta,
   pathSegmentErrors,
@@ -26,16 +26,28 @@ export function metadataErrors(object: UnstructuredObject, kind: KindDefinition)
     void errors.push({ type: 'FieldValueInvalid', field, value, detail });
   const rule = nameRule(kind);
   if (metadata.generateName) {
-    for (const detail of rule(maskTrailingDash(metadata.generateName))) bad('metadata.generateName', metadata.generateName, detail);
+    for (const detail of rule(maskTrailingDash(metadata.generateName)))
+      bad('metadata.generateName', metadata.generateName, detail);
   }
   if (!metadata.name) {
-    errors.push({ type: 'FieldValueRequired', field: 'metadata.name', detail: 'name or generateName is required' });
+    errors.push({
+      type: 'FieldValueRequired',
+      field: 'metadata.name',
+      detail: 'name or generateName is required',
+    });
   } else for (const detail of rule(metadata.name)) bad('metadata.name', metadata.name, detail);
   if (kind.namespaced) {
-    if (!metadata.namespace) errors.push({ type: 'FieldValueRequired', field: 'metadata.namespace', detail: '' });
-    else for (const detail of dnsLabelErrors(metadata.namespace)) bad('metadata.namespace', metadata.namespace, detail);
+    if (!metadata.namespace)
+      errors.push({ type: 'FieldValueRequired', field: 'metadata.namespace', detail: '' });
+    else
+      for (const detail of dnsLabelErrors(metadata.namespace))
+        bad('metadata.namespace', metadata.namespace, detail);
   } else if (metadata.namespace) {
-    errors.push({ type: 'FieldValueForbidden', field: 'metadata.namespace', detail: 'not allowed on this type' });
+    errors.push({
+      type: 'FieldValueForbidden',
+      field: 'metadata.namespace',
+      detail: 'not allowed on this type',
+    });
   }
   if (metadata.labels) labelErrors(metadata.labels, bad);
   if (metadata.annotations) annotationErrors(metadata.annotations, errors);
@@ -64,7 +76,10 @@ function maskTrailingDash(name: string): string {
   return name.length > 1 && name.endsWith('-') ? `${name.slice(0, -2)}a` : name;
 }
 
-function labelErrors(labels: Record<string, string>, bad: (field: string, value: unknown, detail: string) => void): void {
+function labelErrors(
+  labels: Record<string, string>,
+  bad: (field: string, value: unknown, detail: string) => void,
+): void {
   for (const key of Object.keys(labels)) {
     for (const detail of qualifiedNameErrors(key)) bad('metadata.labels', key, detail);
     for (const detail of labelValueErrors(labels[key] ?? '')) bad('metadata.labels', labels[key], detail);
@@ -93,11 +108,21 @@ function ownerErrors(references: NonNullable<ObjectMeta['ownerReferences']>, err
   references.forEach((reference, index) => {
     const field = `metadata.ownerReferences[${index}]`;
     if (!reference.apiVersion) {
-      errors.push({ type: 'FieldValueInvalid', field: `${field}.apiVersion`, value: reference.apiVersion, detail: 'version must not be empty' });
+      errors.push({
+        type: 'FieldValueInvalid',
+        field: `${field}.apiVersion`,
+        value: reference.apiVersion,
+        detail: 'version must not be empty',
+      });
     }
     for (const member of ['kind', 'name', 'uid'] as const) {
       if (!reference[member]) {
-        errors.push({ type: 'FieldValueInvalid', field: `${field}.${member}`, value: '', detail: 'must not be empty' });
+        errors.push({
+          type: 'FieldValueInvalid',
+          field: `${field}.${member}`,
+          value: '',
+          detail: 'must not be empty',
+        });
       }
     }
     if (reference.controller !== true) return;
@@ -146,7 +171,12 @@ export function metadataUpdateErrors(object: UnstructuredObject, old: Unstructur
   const [next, before] = [object.metadata, old.metadata];
   for (const field of ['name', 'namespace', 'uid'] as const) {
     if (next[field] !== before[field]) {
-      errors.push({ type: 'FieldValueInvalid', field: `metadata.${field}`, value: next[field] ?? '', detail: 'field is immutable' });
+      errors.push({
+        type: 'FieldValueInvalid',
+        field: `metadata.${field}`,
+        value: next[field] ?? '',
+        detail: 'field is immutable',
+      });
     }
   }
   if (before.deletionTimestamp) {

@@ -1,4 +1,4 @@
-import { failure, type FieldError, invalid } from '#server/kube';
+import { type FieldError, failure, invalid } from '#server/kube';
 import { MAX_MANAGER_LENGTH, type Operation } from './operation.ts';
 
 export interface WriteOptions {
@@ -11,7 +11,10 @@ export interface WriteOptions {
  * The query parameters of a write, checked. Throws 422 in upstream's words.
  * Models ValidateCreateOptions and its siblings of k8s.io/apimachinery/pkg/apis/meta/v1/validation.
  */
-export function writeOptions(op: Operation, optionsKind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions'): WriteOptions {
+export function writeOptions(
+  op: Operation,
+  optionsKind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
+): WriteOptions {
   const errors: FieldError[] = [];
   const dryRun = checkDryRun(op.query['dryRun'], errors);
   const manager = op.query['fieldManager'] ?? '';
@@ -46,10 +49,18 @@ export function writeOptions(op: Operation, optionsKind: 'CreateOptions' | 'Upda
   const isApply = op.contentType?.startsWith('application/apply-patch') ?? false;
   if (optionsKind === 'PatchOptions') {
     if (isApply && manager === '') {
-      errors.push({ type: 'FieldValueRequired', field: 'fieldManager', detail: 'is required for apply patch' });
+      errors.push({
+        type: 'FieldValueRequired',
+        field: 'fieldManager',
+        detail: 'is required for apply patch',
+      });
     }
     if (!isApply && force !== undefined) {
-      errors.push({ type: 'FieldValueForbidden', field: 'force', detail: 'may not be specified for non-apply patch' });
+      errors.push({
+        type: 'FieldValueForbidden',
+        field: 'force',
+        detail: 'may not be specified for non-apply patch',
+      });
     }
   }
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: optionsKind }, '', errors);
@@ -75,7 +86,12 @@ export function revisionOf(value: string | undefined): number | undefined {
   if (value === undefined || value === '') return undefined;
   if (!/^\d{1,15}$/.test(value)) {
     throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [
-      { type: 'FieldValueInvalid', field: 'resourceVersion', value, detail: `strconv.ParseUint: parsing ${JSON.stringify(value)}: invalid syntax` },
+      {
+        type: 'FieldValueInvalid',
+        field: 'resourceVersion',
+        value,
+        detail: `strconv.ParseUint: parsing ${JSON.stringify(value)}: invalid syntax`,
+      },
     ]);
   }
   return Number(value);

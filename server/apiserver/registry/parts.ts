@@ -3,13 +3,26 @@ import { cloneJson, isRecord } from '../json.ts';
 import type { Operation } from './operation.ts';
 
 /** What a write may change: everything but the status, or one part of the object. */
-export type Part = 'main' | 'status' | 'scale' | 'finalize' | 'ephemeralcontainers' | 'resize' | 'approval' | 'binding';
+export type Part =
+  | 'main'
+  | 'status'
+  | 'scale'
+  | 'finalize'
+  | 'ephemeralcontainers'
+  | 'resize'
+  | 'approval'
+  | 'binding';
 
 /**
  * The next state of the whole object: what `part` covers from `sent`, the rest from `live`. Models the PrepareForUpdate
  * of upstream's strategies and their status strategies.
  */
-export function splitParts(op: Operation, part: Part, sent: UnstructuredObject, live: UnstructuredObject): UnstructuredObject {
+export function splitParts(
+  op: Operation,
+  part: Part,
+  sent: UnstructuredObject,
+  live: UnstructuredObject,
+): UnstructuredObject {
   switch (part) {
     case 'main':
     case 'scale':
@@ -48,7 +61,11 @@ function withStatus(op: Operation, sent: UnstructuredObject, live: UnstructuredO
   return next;
 }
 
-function withSpecMember(sent: UnstructuredObject, live: UnstructuredObject, member: string): UnstructuredObject {
+function withSpecMember(
+  sent: UnstructuredObject,
+  live: UnstructuredObject,
+  member: string,
+): UnstructuredObject {
   const next = cloneJson(live);
   const spec = isRecord(next['spec']) ? next['spec'] : {};
   const sentSpec = isRecord(sent['spec']) ? sent['spec'] : {};
@@ -58,11 +75,19 @@ function withSpecMember(sent: UnstructuredObject, live: UnstructuredObject, memb
   return next;
 }
 
-const CARRIED = ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'generation', 'selfLink'] as const;
+const CARRIED = [
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'generation',
+  'selfLink',
+] as const;
 
 /** What no update changes. Models rest.BeforeUpdate. */
 export function carryOver(next: UnstructuredObject, live: UnstructuredObject): void {
-  const target: Partial<ObjectMeta> & Record<string, unknown> = next.metadata as ObjectMeta & Record<string, unknown>;
+  const target: Partial<ObjectMeta> & Record<string, unknown> = next.metadata as ObjectMeta &
+    Record<string, unknown>;
   const source = live.metadata as ObjectMeta & Record<string, unknown>;
   for (const field of CARRIED) {
     if (source[field] === undefined) delete target[field];

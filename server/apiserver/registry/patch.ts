@@ -4,21 +4,27 @@ import {
   applyStrategicMergePatch,
   badRequest,
   conflict,
-  failure,
   type FieldError,
+  failure,
   formatTime,
   groupResource,
   invalid,
   isNotFound,
   type JsonPatchOperation,
   serverSideApply,
-  unknownFields,
   type UnstructuredObject,
+  unknownFields,
 } from '#server/kube';
 import { cloneJson, isRecord } from '../json.ts';
 import { storeNew } from './create.ts';
 import { matchName, matchNamespace, shellOf } from './decode.ts';
-import { isStructSchema, managerOf, type ObjectAnswer, type Operation, type RegistryEnvironment } from './operation.ts';
+import {
+  isStructSchema,
+  managerOf,
+  type ObjectAnswer,
+  type Operation,
+  type RegistryEnvironment,
+} from './operation.ts';
 import { type WriteOptions, writeOptions } from './options.ts';
 import type { Part } from './parts.ts';
 import { changeObject } from './update.ts';
@@ -47,7 +53,11 @@ export function unsupportedPatch(op: Operation): Error {
 }
 
 /** PATCH of an object or one of its parts. Models apiserver/pkg/endpoints/handlers/patch.go. */
-export async function patchObject(env: RegistryEnvironment, op: Operation, part: Part = 'main'): Promise<ObjectAnswer> {
+export async function patchObject(
+  env: RegistryEnvironment,
+  op: Operation,
+  part: Part = 'main',
+): Promise<ObjectAnswer> {
   const options = writeOptions(op, 'PatchOptions');
   if (op.contentType === APPLY_PATCH) return applyObject(env, op, part, options);
   const patch = patchFunction(env, op);
@@ -66,12 +76,17 @@ export async function patchObject(env: RegistryEnvironment, op: Operation, part:
 }
 
 /** The function from a document to the patched document that the body stands for. Throws 400 or 415. */
-export function patchFunction(env: RegistryEnvironment, op: Operation): (document: UnstructuredObject) => unknown {
+export function patchFunction(
+  env: RegistryEnvironment,
+  op: Operation,
+): (document: UnstructuredObject) => unknown {
   const { body } = op;
   switch (op.contentType) {
     case JSON_PATCH: {
       if (!Array.isArray(body)) {
-        throw badRequest(`error decoding patch: json: cannot unmarshal ${typeof body} into Go value of type jsonpatch.Patch`);
+        throw badRequest(
+          `error decoding patch: json: cannot unmarshal ${typeof body} into Go value of type jsonpatch.Patch`,
+        );
       }
       if (body.length > MAX_JSON_PATCH_OPERATIONS) {
         throw failure(
@@ -100,7 +115,12 @@ function namesRevision(body: unknown): boolean {
   return isRecord(body) && isRecord(body['metadata']) && Boolean(body['metadata']['resourceVersion']);
 }
 
-function decodePatched(env: RegistryEnvironment, op: Operation, options: WriteOptions, patched: unknown): UnstructuredObject {
+function decodePatched(
+  env: RegistryEnvironment,
+  op: Operation,
+  options: WriteOptions,
+  patched: unknown,
+): UnstructuredObject {
   const object = shellOf(op.kind, patched);
   if (options.fieldValidation !== 'Ignore') {
     const errors = [...op.duplicates, ...unknownFields(object, env.schemaOf(op.kind))];
@@ -120,7 +140,12 @@ function decodePatched(env: RegistryEnvironment, op: Operation, options: WriteOp
 }
 
 /** Server-side apply. Models handlers.applyPatcher and structured-merge-diff through `serverSideApply`. */
-async function applyObject(env: RegistryEnvironment, op: Operation, part: Part, options: WriteOptions): Promise<ObjectAnswer> {
+async function applyObject(
+  env: RegistryEnvironment,
+  op: Operation,
+  part: Part,
+  options: WriteOptions,
+): Promise<ObjectAnswer> {
   const applied = appliedObject(op);
   checkApplied(env, op, applied, options);
   const merge = (live: UnstructuredObject | undefined): UnstructuredObject => {
@@ -178,7 +203,12 @@ function appliedObject(op: Operation): UnstructuredObject {
   return object;
 }
 
-function checkApplied(env: RegistryEnvironment, op: Operation, applied: UnstructuredObject, options: WriteOptions): void {
+function checkApplied(
+  env: RegistryEnvironment,
+  op: Operation,
+  applied: UnstructuredObject,
+  options: WriteOptions,
+): void {
   if (options.fieldValidation === 'Ignore') return;
   const errors = [...op.duplicates, ...unknownFields(applied, env.schemaOf(op.kind))];
   if (errors.length === 0) return;

@@ -1,6 +1,6 @@
 import {
-  badRequest,
   type Binding,
+  badRequest,
   builtinSchema,
   conflict,
   type DeleteOptions,
@@ -31,10 +31,17 @@ export function bodyOf(op: Operation, schemaType: string): UnstructuredObject {
   const kind = schemaType.slice(schemaType.indexOf('#') + 1);
   if (!isRecord(op.body)) throw badRequest(`the object provided is unrecognized (must be of type ${kind})`);
   if (op.body['kind'] !== undefined && op.body['kind'] !== kind) {
-    throw badRequest(`${String(op.body['kind'])} in version "${op.kind.version}" cannot be handled as a ${kind}`);
+    throw badRequest(
+      `${String(op.body['kind'])} in version "${op.kind.version}" cannot be handled as a ${kind}`,
+    );
   }
   const packageName = schemaType.slice(0, schemaType.indexOf('#'));
-  const apiVersion = packageName === 'core/v1' ? 'v1' : packageName === 'authentication/v1' ? 'authentication.k8s.io/v1' : packageName;
+  const apiVersion =
+    packageName === 'core/v1'
+      ? 'v1'
+      : packageName === 'authentication/v1'
+        ? 'authentication.k8s.io/v1'
+        : packageName;
   const object = { metadata: { name: '' }, ...cloneJson(op.body), apiVersion, kind } as UnstructuredObject;
   shapeAsGo(object, builtinSchema(schemaType));
   return object;
@@ -84,7 +91,11 @@ export async function bindPod(env: RegistryEnvironment, op: Operation): Promise<
 export type EvictionGate = (pod: UnstructuredObject) => void;
 
 /** POST of an Eviction: a delete that disruption budgets may refuse. Models pkg/registry/core/pod/storage/eviction.go. */
-export async function evictPod(env: RegistryEnvironment, op: Operation, gates: readonly EvictionGate[] = []): Promise<ObjectAnswer> {
+export async function evictPod(
+  env: RegistryEnvironment,
+  op: Operation,
+  gates: readonly EvictionGate[] = [],
+): Promise<ObjectAnswer> {
   writeOptions(op, 'CreateOptions');
   const eviction = bodyOf(op, 'policy/v1#Eviction');
   const name = op.name ?? '';
@@ -93,7 +104,9 @@ export async function evictPod(env: RegistryEnvironment, op: Operation, gates: r
   }
   const pod = env.facilities.read(op.kind, op.namespace, name);
   if (pod) for (const gate of gates) gate(pod);
-  const options: DeleteOptions = isRecord(eviction['deleteOptions']) ? (eviction['deleteOptions'] as DeleteOptions) : {};
+  const options: DeleteOptions = isRecord(eviction['deleteOptions'])
+    ? (eviction['deleteOptions'] as DeleteOptions)
+    : {};
   const dryRun = op.query['dryRun'] === 'All' ? ['All'] : (options.dryRun ?? []);
   await deleteNamed(env, { ...op, subresource: undefined }, name, { ...options, dryRun });
   return created();
@@ -105,9 +118,11 @@ export async function requestToken(env: RegistryEnvironment, op: Operation): Pro
   const request = bodyOf(op, 'authentication/v1#TokenRequest');
   const name = op.name ?? '';
   const account = env.facilities.read(op.kind, op.namespace, name);
-  if (!account) throw failure(404, 'NotFound', `serviceaccounts "${name}" not found`, { name, kind: 'serviceaccounts' });
+  if (!account)
+    throw failure(404, 'NotFound', `serviceaccounts "${name}" not found`, { name, kind: 'serviceaccounts' });
   const spec = isRecord(request['spec']) ? request['spec'] : {};
-  const seconds = typeof spec['expirationSeconds'] === 'number' ? spec['expirationSeconds'] : DEFAULT_TOKEN_SECONDS;
+  const seconds =
+    typeof spec['expirationSeconds'] === 'number' ? spec['expirationSeconds'] : DEFAULT_TOKEN_SECONDS;
   checkExpiration(name, seconds);
   const bound = boundObject(env, op, name, spec['boundObjectRef']);
   const audiences = Array.isArray(spec['audiences']) ? spec['audiences'].map(String) : [];
@@ -159,11 +174,14 @@ function boundObject(
   reference: unknown,
 ): { kind: string; name: string; uid: string } | undefined {
   if (!isRecord(reference)) return undefined;
-  const [apiVersion, kind, name, uid] = ['apiVersion', 'kind', 'name', 'uid'].map((key) => String(reference[key] ?? '')) as [string, string, string, string];
+  const [apiVersion, kind, name, uid] = ['apiVersion', 'kind', 'name', 'uid'].map((key) =>
+    String(reference[key] ?? ''),
+  ) as [string, string, string, string];
   const resource = BINDABLE[`${apiVersion}/${kind}`];
   if (!resource) throw badRequest(`cannot bind token to object of type ${apiVersion}, Kind=${kind}`);
   const object = env.facilities.read(resource, resource.namespaced ? op.namespace : undefined, name);
-  if (!object) throw failure(404, 'NotFound', `${resource.plural} "${name}" not found`, { name, kind: resource.plural });
+  if (!object)
+    throw failure(404, 'NotFound', `${resource.plural} "${name}" not found`, { name, kind: resource.plural });
   if (uid && uid !== object.metadata.uid) {
     throw conflict(
       resource,
@@ -172,7 +190,9 @@ function boundObject(
     );
   }
   if (kind === 'Pod' && as<Pod>(object).spec?.serviceAccountName !== account) {
-    throw badRequest(`cannot bind token for serviceaccount "${account}" to pod running with different serviceaccount name.`);
+    throw badRequest(
+      `cannot bind token for serviceaccount "${account}" to pod running with different serviceaccount name.`,
+    );
   }
   return { kind, name, uid: object.metadata.uid ?? '' };
 }

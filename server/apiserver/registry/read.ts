@@ -1,4 +1,12 @@
-import { badRequest, expired, type FieldError, invalid, notFound, StatusError, type UnstructuredObject } from '#server/kube';
+import {
+  badRequest,
+  expired,
+  type FieldError,
+  invalid,
+  notFound,
+  StatusError,
+  type UnstructuredObject,
+} from '#server/kube';
 import { CompactedError, type Entry, FutureRevisionError } from '#server/store';
 import { objectStorageKey } from '../storage.ts';
 import type { ObjectAnswer, Operation, RegistryEnvironment } from './operation.ts';
@@ -18,7 +26,8 @@ export interface ListAnswer {
 /** GET of one object. Models apiserver/pkg/endpoints/handlers.GetResource. */
 export function getObject(env: RegistryEnvironment, op: Operation): ObjectAnswer {
   const minimum = revisionOf(op.query['resourceVersion']) ?? 0;
-  if (minimum > env.storage.store.revision) throw tooLargeResourceVersion(minimum, env.storage.store.revision);
+  if (minimum > env.storage.store.revision)
+    throw tooLargeResourceVersion(minimum, env.storage.store.revision);
   const name = op.name ?? '';
   const entry = env.storage.get(objectStorageKey(op.kind, op.namespace, name));
   if (!entry) throw notFound(op.kind, name);
@@ -33,7 +42,11 @@ export function getObject(env: RegistryEnvironment, op: Operation): ObjectAnswer
 }
 
 /** The object in the version that was asked for (conversion `None`: only apiVersion differs). */
-export function asServed(env: RegistryEnvironment, op: Pick<Operation, 'kind'>, object: UnstructuredObject): UnstructuredObject {
+export function asServed(
+  env: RegistryEnvironment,
+  op: Pick<Operation, 'kind'>,
+  object: UnstructuredObject,
+): UnstructuredObject {
   if (!env.kinds.isMultiVersion(op.kind.group, op.kind.plural)) return object;
   const apiVersion = op.kind.group ? `${op.kind.group}/${op.kind.version}` : op.kind.version;
   return object.apiVersion === apiVersion ? object : Object.freeze({ ...object, apiVersion });
@@ -51,13 +64,17 @@ export function listObjects(env: RegistryEnvironment, op: Operation): ListAnswer
   const asked = revisionOf(op.query['resourceVersion']) ?? 0;
   const current = env.storage.store.revision;
   if (!token && asked > current) throw tooLargeResourceVersion(asked, current);
-  const exact = asked > 0 && (op.query['resourceVersionMatch'] === 'Exact' || (limit > 0 && !op.query['resourceVersionMatch']));
+  const exact =
+    asked > 0 &&
+    (op.query['resourceVersionMatch'] === 'Exact' || (limit > 0 && !op.query['resourceVersionMatch']));
   const revision = token ? (token.revision > 0 ? token.revision : undefined) : exact ? asked : undefined;
   try {
     return collect(env, selection, { limit, revision, after: token?.after });
   } catch (error) {
     if (error instanceof CompactedError) {
-      throw token ? expiredContinue(token.after, selection.prefix) : expired('The resourceVersion for the provided list is too old.');
+      throw token
+        ? expiredContinue(token.after, selection.prefix)
+        : expired('The resourceVersion for the provided list is too old.');
     }
     if (error instanceof FutureRevisionError) throw tooLargeResourceVersion(revision ?? 0, current);
     throw error;
@@ -85,14 +102,24 @@ function collect(
     if (!filtered) {
       const last = result.entries.at(-1);
       const continueToken = result.more && last ? encodeContinue(last.key, selection.prefix, revision) : '';
-      return { entries: result.entries, revision, continueToken, remaining: result.more ? result.remaining : undefined };
+      return {
+        entries: result.entries,
+        revision,
+        continueToken,
+        remaining: result.more ? result.remaining : undefined,
+      };
     }
     for (const entry of result.entries) {
       if (!isSelected(env, selection, entry)) continue;
       const previous = found.at(-1);
       if (page.limit > 0 && found.length === page.limit && previous) {
         const remaining = selection.empty ? result.remaining : undefined;
-        return { entries: found, revision, continueToken: encodeContinue(previous.key, selection.prefix, revision), remaining };
+        return {
+          entries: found,
+          revision,
+          continueToken: encodeContinue(previous.key, selection.prefix, revision),
+          remaining,
+        };
       }
       found.push(entry);
     }
@@ -102,7 +129,11 @@ function collect(
   }
 }
 
-export function isSelected(env: RegistryEnvironment, selection: Selection, entry: Pick<Entry, 'key' | 'value' | 'modRevision'>): boolean {
+export function isSelected(
+  env: RegistryEnvironment,
+  selection: Selection,
+  entry: Pick<Entry, 'key' | 'value' | 'modRevision'>,
+): boolean {
   if (selection.matchesKey && !selection.matchesKey(entry.key)) return false;
   return !selection.matchesObject || selection.matchesObject(env.storage.decode(entry));
 }
@@ -110,7 +141,8 @@ export function isSelected(env: RegistryEnvironment, selection: Selection, entry
 /** Models ValidateListOptions of k8s.io/apimachinery/pkg/apis/meta/internalversion/validation. */
 export function checkListOptions(query: Readonly<Record<string, string>>): void {
   const errors: FieldError[] = [];
-  const forbid = (field: string, detail: string): void => void errors.push({ type: 'FieldValueForbidden', field, detail });
+  const forbid = (field: string, detail: string): void =>
+    void errors.push({ type: 'FieldValueForbidden', field, detail });
   const match = query['resourceVersionMatch'];
   const watching = query['watch'] !== undefined;
   const sendInitial = query['sendInitialEvents'];
@@ -119,7 +151,8 @@ export function checkListOptions(query: Readonly<Record<string, string>>): void 
     if (!query['resourceVersion']) {
       forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided');
     }
-    if (query['continue']) forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided');
+    if (query['continue'])
+      forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided');
     if (match !== 'Exact' && match !== 'NotOlderThan') {
       errors.push({
         type: 'FieldValueNotSupported',
@@ -135,7 +168,8 @@ export function checkListOptions(query: Readonly<Record<string, string>>): void 
   if (sendInitial !== undefined && watching && match !== 'NotOlderThan') {
     forbid('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
   }
-  if (sendInitial !== undefined && !watching) forbid('sendInitialEvents', 'sendInitialEvents is forbidden for list');
+  if (sendInitial !== undefined && !watching)
+    forbid('sendInitialEvents', 'sendInitialEvents is forbidden for list');
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
   if (query['continue'] && query['resourceVersion'] && query['resourceVersion'] !== '0') {
     throw badRequest('specifying resource version is not allowed when using continue');
@@ -150,7 +184,11 @@ interface ContinueToken {
 
 /** Models apiserver/pkg/storage/continue.go: the key behind which to go on, relative to the prefix. */
 function encodeContinue(lastKey: string, prefix: string, revision: number): string {
-  const token: ContinueToken = { v: 'meta.k8s.io/v1', rv: revision, start: `${lastKey.slice(prefix.length)}\0` };
+  const token: ContinueToken = {
+    v: 'meta.k8s.io/v1',
+    rv: revision,
+    start: `${lastKey.slice(prefix.length)}\0`,
+  };
   return Buffer.from(JSON.stringify(token)).toString('base64url');
 }
 
@@ -162,10 +200,14 @@ function decodeContinue(text: string, prefix: string): { revision: number; after
     throw badRequest(`continue key is not valid: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (token === null || typeof token !== 'object' || token.v !== 'meta.k8s.io/v1') {
-    throw badRequest(`continue key is not valid: server does not recognize this encoded version ${token?.v ?? ''}`);
+    throw badRequest(
+      `continue key is not valid: server does not recognize this encoded version ${token?.v ?? ''}`,
+    );
   }
   if (typeof token.rv !== 'number' || !Number.isSafeInteger(token.rv) || token.rv === 0) {
-    throw badRequest('continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)');
+    throw badRequest(
+      'continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)',
+    );
   }
   if (typeof token.start !== 'string' || token.start === '') {
     throw badRequest('continue key is not valid: encoded start key empty (version meta.k8s.io/v1)');

@@ -25,7 +25,9 @@ export function handleObject(env: RegistryEnvironment, op: Operation): Promise<O
     case 'get':
       return getObject(env, op);
     case 'create':
-      return op.kind.group === '' && op.kind.plural === 'bindings' ? bindPod(env, asPods(env, op)) : createObject(env, op);
+      return op.kind.group === '' && op.kind.plural === 'bindings'
+        ? bindPod(env, asPods(env, op))
+        : createObject(env, op);
     case 'update':
       return updateObject(env, op);
     case 'patch':
@@ -39,7 +41,11 @@ export function handleObject(env: RegistryEnvironment, op: Operation): Promise<O
   }
 }
 
-function handleSubresource(env: RegistryEnvironment, op: Operation, subresource: string): Promise<ObjectAnswer> | ObjectAnswer {
+function handleSubresource(
+  env: RegistryEnvironment,
+  op: Operation,
+  subresource: string,
+): Promise<ObjectAnswer> | ObjectAnswer {
   if (subresource === 'scale') return handleScale(env, op);
   const part = PARTS[subresource];
   if (part !== undefined) {

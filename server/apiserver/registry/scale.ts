@@ -1,4 +1,12 @@
-import { badRequest, builtinSchema, conflict, invalid, notFound, STALE_WRITE, type UnstructuredObject } from '#server/kube';
+import {
+  badRequest,
+  builtinSchema,
+  conflict,
+  invalid,
+  notFound,
+  STALE_WRITE,
+  type UnstructuredObject,
+} from '#server/kube';
 import { cloneJson, freezeJson, isRecord } from '../json.ts';
 import { shapeAsGo } from '../kinds/go-shape.ts';
 import { objectStorageKey } from '../storage.ts';
@@ -18,8 +26,15 @@ export async function handleScale(env: RegistryEnvironment, op: Operation): Prom
   if (op.verb === 'get') return { code: 200, object: freezeJson(scaleOf(op, env.storage.decode(entry))) };
   const options = writeOptions(op, op.verb === 'patch' ? 'PatchOptions' : 'UpdateOptions');
   if (op.contentType === APPLY_PATCH) throw unsupportedPatch(op);
-  const patch = op.verb === 'patch' ? patchFunction(scaleEnvironment(env), { ...op, kind: { ...op.kind, schemaType: 'autoscaling/v1#Scale' } }) : undefined;
-  const revision = isRecord(op.body) && isRecord(op.body['metadata']) ? op.body['metadata']['resourceVersion'] : undefined;
+  const patch =
+    op.verb === 'patch'
+      ? patchFunction(scaleEnvironment(env), {
+          ...op,
+          kind: { ...op.kind, schemaType: 'autoscaling/v1#Scale' },
+        })
+      : undefined;
+  const revision =
+    isRecord(op.body) && isRecord(op.body['metadata']) ? op.body['metadata']['resourceVersion'] : undefined;
   const answer = await changeObject(
     env,
     op,
@@ -31,7 +46,9 @@ export async function handleScale(env: RegistryEnvironment, op: Operation): Prom
       next: (live) => {
         const scale = scaleOf(op, live);
         const wanted = checkScale(op, patch ? patch(scale) : op.body);
-        const stale = wanted.metadata.resourceVersion && wanted.metadata.resourceVersion !== live.metadata.resourceVersion;
+        const stale =
+          wanted.metadata.resourceVersion &&
+          wanted.metadata.resourceVersion !== live.metadata.resourceVersion;
         if (stale) throw conflict(op.kind, op.name ?? '', STALE_WRITE);
         const next = cloneJson(live);
         setPath(next, paths.specReplicas, replicasOf(wanted));
@@ -74,7 +91,9 @@ function selectorText(selector: unknown): string | undefined {
   const terms: string[] = [];
   const labels = isRecord(selector['matchLabels']) ? selector['matchLabels'] : {};
   for (const key of Object.keys(labels).sort()) terms.push(`${key}=${String(labels[key])}`);
-  const expressions = Array.isArray(selector['matchExpressions']) ? selector['matchExpressions'].filter(isRecord) : [];
+  const expressions = Array.isArray(selector['matchExpressions'])
+    ? selector['matchExpressions'].filter(isRecord)
+    : [];
   for (const { key, operator, values } of expressions) {
     const list = Array.isArray(values) ? values.map(String).sort().join(',') : '';
     if (operator === 'Exists') terms.push(String(key));
@@ -89,12 +108,21 @@ function checkScale(op: Operation, value: unknown): UnstructuredObject {
   if (value['kind'] && value['kind'] !== 'Scale') {
     throw badRequest(`${String(value['kind'])} cannot be handled as a Scale`);
   }
-  const scale = cloneJson({ ...value, apiVersion: 'autoscaling/v1', kind: 'Scale' }) as unknown as UnstructuredObject;
+  const scale = cloneJson({
+    ...value,
+    apiVersion: 'autoscaling/v1',
+    kind: 'Scale',
+  }) as unknown as UnstructuredObject;
   shapeAsGo(scale, builtinSchema('autoscaling/v1#Scale'));
   const replicas = replicasOf(scale);
   if (replicas < 0) {
     throw invalid({ group: 'autoscaling', kind: 'Scale' }, op.name ?? '', [
-      { type: 'FieldValueInvalid', field: 'spec.replicas', value: replicas, detail: 'must be greater than or equal to 0' },
+      {
+        type: 'FieldValueInvalid',
+        field: 'spec.replicas',
+        value: replicas,
+        detail: 'must be greater than or equal to 0',
+      },
     ]);
   }
   return scale;

@@ -1,4 +1,10 @@
-import { badRequest, type FieldRequirement, parseFieldSelector, parseLabelSelector, type UnstructuredObject } from '#server/kube';
+import {
+  badRequest,
+  type FieldRequirement,
+  parseFieldSelector,
+  parseLabelSelector,
+  type UnstructuredObject,
+} from '#server/kube';
 import type { KindDefinition } from '../kind.ts';
 import { objectStorageKey, resourcePrefix, scopePrefix } from '../storage.ts';
 
@@ -33,7 +39,9 @@ export function selectionOf(
   for (const { field } of requirements) checkField(kind, field);
   if (name !== undefined) addName(requirements, name);
 
-  const byKey = requirements.filter(({ field }) => field === 'metadata.name' || field === 'metadata.namespace');
+  const byKey = requirements.filter(
+    ({ field }) => field === 'metadata.name' || field === 'metadata.namespace',
+  );
   const byObject = requirements.filter((requirement) => !byKey.includes(requirement));
   const fields = byObject.length > 0 ? fieldTest(kind, byObject) : undefined;
   return {
@@ -53,7 +61,9 @@ function addName(requirements: FieldRequirement[], name: string): void {
     requirements.push({ field: 'metadata.name', operator: '=', value: name });
     return;
   }
-  const same = requirements.some((r) => r.field === 'metadata.name' && r.operator === '=' && r.value === name);
+  const same = requirements.some(
+    (r) => r.field === 'metadata.name' && r.operator === '=' && r.value === name,
+  );
   if (!same) throw badRequest("fieldSelector metadata.name doesn't match requested name");
 }
 
@@ -69,7 +79,10 @@ function checkField(kind: KindDefinition, field: string): void {
   );
 }
 
-function fieldTest(kind: KindDefinition, requirements: readonly FieldRequirement[]): (object: UnstructuredObject) => boolean {
+function fieldTest(
+  kind: KindDefinition,
+  requirements: readonly FieldRequirement[],
+): (object: UnstructuredObject) => boolean {
   const terms = requirements.map(({ field, operator, value }) => {
     const read = kind.selectableFields?.[field];
     const wanted = operator === '=';
@@ -84,16 +97,23 @@ function keyTest(
   requirements: readonly FieldRequirement[],
 ): (key: string) => boolean {
   const [only] = requirements;
-  if (requirements.length === 1 && only?.field === 'metadata.name' && only.operator === '=' && (namespace || !kind.namespaced)) {
+  if (
+    requirements.length === 1 &&
+    only?.field === 'metadata.name' &&
+    only.operator === '=' &&
+    (namespace || !kind.namespaced)
+  ) {
     const exact = objectStorageKey(kind, namespace, only.value);
     return (key) => key === exact;
   }
   const start = resourcePrefix(kind).length;
   return (key) => {
     const slash = kind.namespaced ? key.indexOf('/', start) : -1;
-    const [inNamespace, name] = slash < 0 ? ['', key.slice(start)] : [key.slice(start, slash), key.slice(slash + 1)];
+    const [inNamespace, name] =
+      slash < 0 ? ['', key.slice(start)] : [key.slice(start, slash), key.slice(slash + 1)];
     return requirements.every(
-      ({ field, operator, value }) => ((field === 'metadata.name' ? name : inNamespace) === value) === (operator === '='),
+      ({ field, operator, value }) =>
+        ((field === 'metadata.name' ? name : inNamespace) === value) === (operator === '='),
     );
   };
 }

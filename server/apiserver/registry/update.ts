@@ -15,11 +15,22 @@ import { cloneJson, freezeJson } from '../json.ts';
 import { objectStorageKey } from '../storage.ts';
 import { storeNew } from './create.ts';
 import { decodeObject, matchName, matchNamespace } from './decode.ts';
-import { countsGeneration, metadataErrors, metadataUpdateErrors, resourceVersionRequired } from './metadata.ts';
-import { managerOf, type ObjectAnswer, type Operation, type RegistryEnvironment, requestContext } from './operation.ts';
+import {
+  countsGeneration,
+  metadataErrors,
+  metadataUpdateErrors,
+  resourceVersionRequired,
+} from './metadata.ts';
+import {
+  managerOf,
+  type ObjectAnswer,
+  type Operation,
+  type RegistryEnvironment,
+  requestContext,
+} from './operation.ts';
 import { type WriteOptions, writeOptions } from './options.ts';
-import { asServed } from './read.ts';
 import { carryOver, isHeld, type Part, splitParts } from './parts.ts';
+import { asServed } from './read.ts';
 
 /** How often a change that names no revision is applied again to a newer state. */
 export const MAX_CONFLICT_TRIES = 5;
@@ -36,7 +47,11 @@ export interface Change {
 }
 
 /** PUT of an object or of one of its parts. Models apiserver/pkg/endpoints/handlers/update.go. */
-export async function updateObject(env: RegistryEnvironment, op: Operation, part: Part = 'main'): Promise<ObjectAnswer> {
+export async function updateObject(
+  env: RegistryEnvironment,
+  op: Operation,
+  part: Part = 'main',
+): Promise<ObjectAnswer> {
   const options = writeOptions(op, 'UpdateOptions');
   const object = decodeObject(env, op, options);
   matchNamespace(op, object);
@@ -133,7 +148,12 @@ async function changeEntry(
   }
 }
 
-function checkPreconditions(op: Operation, change: Change, sent: UnstructuredObject, live: UnstructuredObject): void {
+function checkPreconditions(
+  op: Operation,
+  change: Change,
+  sent: UnstructuredObject,
+  live: UnstructuredObject,
+): void {
   const { uid, resourceVersion } = sent.metadata;
   if (uid && uid !== live.metadata.uid) throw preconditionFailed(op, uid, live.metadata.uid ?? '');
   if (!resourceVersion || resourceVersion === '0') {
@@ -155,7 +175,10 @@ function checkPreconditions(op: Operation, change: Change, sent: UnstructuredObj
 
 /** Models storage.Preconditions.Check as etcd3 words it. */
 function preconditionFailed(op: Operation, wanted: string, actual: string): Error {
-  const key = objectStorageKey(op.kind, op.namespace, op.name ?? '').replace(/^\/registry\/core\//, '/registry/');
+  const key = objectStorageKey(op.kind, op.namespace, op.name ?? '').replace(
+    /^\/registry\/core\//,
+    '/registry/',
+  );
   return conflict(
     op.kind,
     op.name ?? '',
@@ -163,7 +186,12 @@ function preconditionFailed(op: Operation, wanted: string, actual: string): Erro
   );
 }
 
-function setManagedFields(env: RegistryEnvironment, op: Operation, next: UnstructuredObject, live: UnstructuredObject): void {
+function setManagedFields(
+  env: RegistryEnvironment,
+  op: Operation,
+  next: UnstructuredObject,
+  live: UnstructuredObject,
+): void {
   const entries: ManagedFieldsEntry[] = recordUpdate({
     live,
     next,
@@ -183,7 +211,10 @@ function countGeneration(op: Operation, next: UnstructuredObject, live: Unstruct
 }
 
 function sameBesideStatus(a: UnstructuredObject, b: UnstructuredObject): boolean {
-  return deepEqual({ ...a, metadata: undefined, status: undefined }, { ...b, metadata: undefined, status: undefined });
+  return deepEqual(
+    { ...a, metadata: undefined, status: undefined },
+    { ...b, metadata: undefined, status: undefined },
+  );
 }
 
 function validateChange(op: Operation, part: Part, next: UnstructuredObject, live: UnstructuredObject): void {

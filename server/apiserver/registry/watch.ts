@@ -162,7 +162,12 @@ function planOf(env: RegistryEnvironment, op: Operation): WatchPlan {
   const sendInitial = booleanOf(op.query['sendInitialEvents']);
   const initial = sendInitial ?? asked === 0;
   if (sendInitial && asked > current) throw tooLargeResourceVersion(asked, current);
-  return { from: asked > 0 && !initial ? asked : current, initial, endOfInitial: sendInitial === true && bookmarks, bookmarks };
+  return {
+    from: asked > 0 && !initial ? asked : current,
+    initial,
+    endOfInitial: sendInitial === true && bookmarks,
+    bookmarks,
+  };
 }
 
 function bookmarkObject(op: Operation, revision: number, endOfInitial: boolean): UnstructuredObject {
@@ -188,7 +193,11 @@ function entryItem(env: RegistryEnvironment, op: Operation, entry: Entry): Watch
 }
 
 /** Bytes in the version asked for. */
-export function servedBytes(env: RegistryEnvironment, op: Pick<Operation, 'kind'>, value: Uint8Array): Uint8Array {
+export function servedBytes(
+  env: RegistryEnvironment,
+  op: Pick<Operation, 'kind'>,
+  value: Uint8Array,
+): Uint8Array {
   if (!env.kinds.isMultiVersion(op.kind.group, op.kind.plural)) return value;
   const apiVersion = formatApiVersion(op.kind.group, op.kind.version);
   const object = JSON.parse(textOf(value)) as UnstructuredObject;
@@ -196,17 +205,33 @@ export function servedBytes(env: RegistryEnvironment, op: Pick<Operation, 'kind'
 }
 
 /** What a change means to a reader with this selection; undefined: nothing. */
-function itemOf(env: RegistryEnvironment, op: Operation, selection: Selection, event: SharedEvent): WatchItem | undefined {
+function itemOf(
+  env: RegistryEnvironment,
+  op: Operation,
+  selection: Selection,
+  event: SharedEvent,
+): WatchItem | undefined {
   if (selection.matchesKey && !selection.matchesKey(event.key)) return undefined;
   const matches = selection.matchesObject;
-  const before = !event.created && (!matches || matches(event.previous() as UnstructuredObject));
-  const now = event.type === 'put' && (!matches || matches(event.object()));
+  if (!matches) {
+    // Everybody who selects nothing gets the same item.
+    const type = event.type === 'delete' ? 'DELETED' : event.created ? 'ADDED' : 'MODIFIED';
+    return event.once(op.kind.version, () => sharedItem(env, op, type, event));
+  }
+  const before = !event.created && matches(event.previous() as UnstructuredObject);
+  const now = event.type === 'put' && matches(event.object());
   if (!before && !now) return undefined;
-  if (before && !now) return event.type === 'delete' ? sharedItem(env, op, 'DELETED', event) : leftItem(env, op, event);
+  if (before && !now)
+    return event.type === 'delete' ? sharedItem(env, op, 'DELETED', event) : leftItem(env, op, event);
   return sharedItem(env, op, before ? 'MODIFIED' : 'ADDED', event);
 }
 
-function sharedItem(env: RegistryEnvironment, op: Operation, type: WatchItem['type'], event: SharedEvent): WatchItem {
+function sharedItem(
+  env: RegistryEnvironment,
+  op: Operation,
+  type: WatchItem['type'],
+  event: SharedEvent,
+): WatchItem {
   return {
     type,
     revision: event.revision,
@@ -228,7 +253,8 @@ function leftItem(env: RegistryEnvironment, op: Operation, event: SharedEvent): 
     type: 'DELETED',
     revision: event.revision,
     object: () => asServed(env, op, object()),
-    bytes: () => event.once(`left ${op.kind.version}`, () => Buffer.from(JSON.stringify(asServed(env, op, object())))),
+    bytes: () =>
+      event.once(`left ${op.kind.version}`, () => Buffer.from(JSON.stringify(asServed(env, op, object())))),
     once: (representation, make) => event.once(`${op.kind.version} left ${representation}`, make),
   };
 }

@@ -5,7 +5,10 @@ import type { UserInfo } from '#server/kube';
 import { createMemoryEngine, type Store, type StoreEngine } from '#server/store';
 import { type ApiServer, type ApiServerOptions, createApiServer } from '../server.ts';
 
-export const ADMIN: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
+export const ADMIN: UserInfo = {
+  name: 'kubernetes-admin',
+  groups: ['system:masters', 'system:authenticated'],
+};
 
 type Keys = ApiServerOptions['serviceAccount'];
 
@@ -51,7 +54,8 @@ export async function startTestServer(
     kubelets: { kubelet: () => undefined },
     ...options,
   });
-  const as = (user: UserInfo, userAgent = 'test/v1'): Client => createInProcessClient({ backend: server.backend, user, userAgent });
+  const as = (user: UserInfo, userAgent = 'test/v1'): Client =>
+    createInProcessClient({ backend: server.backend, user, userAgent });
   return {
     server,
     store,

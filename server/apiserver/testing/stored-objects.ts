@@ -17,7 +17,8 @@ export function createStoredObjects(): StoredObjects {
       objects.set(keyOf(group, plural, object.metadata.namespace, object.metadata.name), object);
     },
     remove(plural, namespace, name) {
-      for (const key of objects.keys()) if (key.endsWith(`/${plural}/${namespace ?? ''}/${name}`)) objects.delete(key);
+      for (const key of objects.keys())
+        if (key.endsWith(`/${plural}/${namespace ?? ''}/${name}`)) objects.delete(key);
     },
     read: (resource, namespace, name) => objects.get(keyOf(resource.group, resource.plural, namespace, name)),
     list(resource, namespace) {

@@ -1,8 +1,10 @@
-import type { Controller, ControllerContext } from '#server/client';
-export function createCertificateApprovingController(_context: ControllerContext): Controller {
-  return { start() {}, async stop() {} };
-}
-import type { Authority } from '#server/pki';
-export function createCertificateSigningController(_context: ControllerContext, _options: { signing: Authority }): Controller {
-  return { start() {}, async stop() {} };
-}
+// certificates: CertificateSigningRequests approved, signed and cleared away.
+// The approver lets kubelets have client certificates when a SubjectAccessReview says they may ask for them; the signer
+// signs approved requests of kube-apiserver-client, kube-apiserver-client-kubelet and kubelet-serving with the cluster's
+// authority, and marks requests that break a signer's rules as Failed; the cleaner deletes old ones.
+// Promises: nothing is signed that is not approved; a request is answered once.
+// Leaves out: the legacy-unknown signer, approval of serving certificates (a person's or another approver's task).
+// Models kubernetes/pkg/controller/certificates.
+export { createCertificateApprovingController } from './approving-controller.ts';
+export { createCertificateCleaner } from './cleaner.ts';
+export { createCertificateSigningController } from './signing-controller.ts';

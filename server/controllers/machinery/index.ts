@@ -21,3 +21,14 @@ export {
 export { slowStart } from './slow-start.ts';
 export { nodeSelectorMatches, podMatchesNode } from './node-affinity.ts';
 export { sameTaint, tolerates, untoleratedTaint } from './taints.ts';
+export {
+  canServe,
+  createTriggerTimes,
+  hostnameIn,
+  isHeadless,
+  isPublished,
+  portOn,
+  publishedFactsDiffer,
+  servicesSelecting,
+  type TriggerTimes,
+} from './service-pods.ts';

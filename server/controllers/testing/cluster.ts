@@ -8,7 +8,7 @@ import {
   createInformerFactory,
   createInProcessClient,
 } from '#server/client';
-import { events, type Event, type KubeObject, type Resource } from '#server/kube';
+import { type Event, events, type KubeObject, type Resource, serviceAccounts } from '#server/kube';
 import { createKeyPair } from '#server/pki';
 import { createMemoryEngine } from '#server/store';
 
@@ -38,7 +38,7 @@ const PATIENCE = 5000;
 
 let serviceAccountKeys: ReturnType<typeof createKeyPair> | undefined;
 
-/** Starts an empty cluster with no controller. */
+/** Starts an empty cluster with no controller; namespace `default` has its service account. */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const running = createDisposables();
   const clock = options.clock ?? createClock();
@@ -70,6 +70,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       userAgent: 'kube-controller-manager/v1.36.3',
     });
   const admin = clientOf(server.backend, 'admin', ['system:masters']);
+  await admin.create(serviceAccounts, { metadata: { name: 'default', namespace: 'default' } });
   const eventually = async <R>(check: () => R | Promise<R>): Promise<R> => {
     const end = performance.now() + PATIENCE;
     for (;;) {

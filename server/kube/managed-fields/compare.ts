@@ -3,7 +3,7 @@ import { getMember, isJsonObject, type JsonObject } from '../json-value.ts';
 import type { ListSchema, TypeSchema } from '../type-schema.ts';
 import { asMember, type FieldSet, LEAF } from './field-set.ts';
 import { fieldElement, itemElement } from './path-element.ts';
-import { alwaysPresent, goValue, isBuiltin, isEmptyContainer, type Shape, shapeOf } from './walk.ts';
+import { alwaysPresent, goValue, goWhole, isBuiltin, isEmptyContainer, type Shape, shapeOf } from './walk.ts';
 
 /** What a change did, as sets of paths; none of them share a path. */
 export interface Comparison {
@@ -37,11 +37,11 @@ function compareNodes(before: unknown, after: unknown, type: TypeSchema, depth: 
   if (before === after) return undefined;
   const shape = shapeOf(type, after ?? before);
   if (shape.kind === 'leaf' || depth > MAX_DEPTH || (isEmptyContainer(before) && isEmptyContainer(after))) {
-    return compareLeaves(before, after);
+    return compareLeaves(before, after, type);
   }
   const changes: Changes = {};
   if (shape.kind === 'list') compareLists(changes, shape.list, before, after, depth);
-  else if (!isMapOrNothing(before) || !isMapOrNothing(after)) return compareLeaves(before, after);
+  else if (!isMapOrNothing(before) || !isMapOrNothing(after)) return compareLeaves(before, after, type);
   else compareMaps(changes, shape, before ?? undefined, after ?? undefined, depth);
   if (before === undefined) changes.added = asMember(changes.added ?? LEAF);
   else if (after === undefined) changes.removed = asMember(changes.removed ?? LEAF);
@@ -54,10 +54,12 @@ function isMapOrNothing(value: unknown): value is JsonObject | undefined | null 
   return value === undefined || value === null || isJsonObject(value);
 }
 
-function compareLeaves(before: unknown, after: unknown): Changes | undefined {
+function compareLeaves(before: unknown, after: unknown, type: TypeSchema): Changes | undefined {
   if (before === undefined) return { added: LEAF };
   if (after === undefined) return { removed: LEAF };
-  return deepEqual(before, after) ? undefined : { modified: LEAF };
+  if (deepEqual(before, after)) return undefined;
+  if (type.kind !== 'scalar' && deepEqual(goWhole(before, type), goWhole(after, type))) return undefined;
+  return { modified: LEAF };
 }
 
 function record(into: Changes, element: string, changes: Changes | undefined): void {

@@ -40,7 +40,7 @@ export function decodeManagers(entries: readonly ManagedFieldsEntry[] | undefine
       operation,
       apiVersion,
       subresource: subresource ?? '',
-      time,
+      time: time ?? undefined,
       set,
     };
     managers.set(managerKey(manager), manager);

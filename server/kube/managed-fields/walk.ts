@@ -1,4 +1,4 @@
-import { isJsonObject } from '../json-value.ts';
+import { getMember, isJsonObject, setMember } from '../json-value.ts';
 import type { FieldSchema, ListSchema, StructSchema, TypeSchema } from '../type-schema.ts';
 
 /** How a value is owned: whole, as a map member by member, or as a list item by item. */
@@ -67,6 +67,29 @@ function goScalar(field: FieldSchema, scalar: string, value: unknown): unknown {
   if (field.omitEmpty) return value === zero || value === null ? undefined : value;
   return value ?? zero;
 }
+
+/** A value owned whole, as Go has it: members in it present by Go's rules, at every depth. */
+export function goWhole(value: unknown, type: TypeSchema, depth = 0): unknown {
+  if (depth > MAX_DEPTH || typeof value !== 'object' || value === null) return value;
+  if (type.kind === 'list' && Array.isArray(value)) {
+    return value.map((item) => goWhole(item, type.items, depth + 1));
+  }
+  if (!isJsonObject(value) || (type.kind !== 'struct' && type.kind !== 'map')) return value;
+  const whole: Record<string, unknown> = {};
+  if (type.kind === 'map' || !isBuiltin(type)) {
+    const typeOf = (key: string): TypeSchema =>
+      type.kind === 'map' ? type.values : (type.fields.get(key)?.type ?? DEDUCED);
+    for (const key of Object.keys(value)) setMember(whole, key, goWhole(value[key], typeOf(key), depth + 1));
+    return whole;
+  }
+  for (const [name, field] of type.fields) {
+    const member = goValue(field, getMember(value, name));
+    if (member !== undefined) whole[name] = goWhole(member, field.type, depth + 1);
+  }
+  return whole;
+}
+
+const MAX_DEPTH = 200;
 
 const alwaysWritten = new WeakMap<StructSchema, readonly string[]>();
 

@@ -1,4 +1,5 @@
 import type { Container, ContainerState, ContainerStateTerminated } from '#server/kube';
+import type { FileSystem } from '../contract.ts';
 import type { LogBuffer } from '../runtime/log-buffer.ts';
 import type { RunningContainer } from '../runtime/container.ts';
 import type { PulledImage } from './images.ts';
@@ -28,6 +29,8 @@ export interface ContainerRecord {
   /** Its startup probe succeeded, or it has none and runs. */
   started: boolean;
   run: RunningContainer | undefined;
+  /** Of the run that is, or was last. */
+  files: FileSystem | undefined;
   log: LogBuffer | undefined;
   previousLog: LogBuffer | undefined;
   restart: Backoff;
@@ -56,6 +59,7 @@ export function createContainerRecord(spec: Container, kind: ContainerKind, wait
     ready: false,
     started: false,
     run: undefined,
+    files: undefined,
     log: undefined,
     previousLog: undefined,
     restart: { delay: 0, since: 0 },

@@ -15,6 +15,8 @@ import type { PodVolumes } from './pod-volumes.ts';
 
 /** How long ErrImagePull is shown before ImagePullBackOff. */
 const PULL_ERROR_SHOWN = 3_000;
+/** How long RunContainerError is shown before the next try. */
+const START_ERROR_SHOWN = 1_000;
 
 /** What starting a container of one pod needs. */
 export interface StartOptions {
@@ -138,12 +140,12 @@ function run(context: PodContext, options: StartOptions, prepared: { env: Record
     record.containerID = containerID;
     record.lastState = { exitCode: 128, reason: 'StartError', message, startedAt: '1970-01-01T00:00:00Z', finishedAt: formatTime(clock.now()), containerID };
     record.state = { waiting: { reason: 'RunContainerError', message } };
-    nextBackoff(record.restart, clock.now(), clock.now());
-    return { retryAfter: record.restart.delay };
+    return { retryAfter: START_ERROR_SHOWN };
   }
   record.containerID = containerID;
   record.everStarted = true;
   record.log = record.run.log;
+  record.files = prepared.files;
   if (record.state.terminated) record.lastState = record.state.terminated;
   record.startedAt = formatTime(clock.now());
   record.state = { running: { startedAt: record.startedAt } };

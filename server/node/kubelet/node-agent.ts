@@ -9,8 +9,8 @@ const REPORT_INTERVAL = 5 * 60_000;
 const LEASE_NAMESPACE = 'kube-node-lease';
 const LEASE_SECONDS = 40;
 const LEASE_RENEWAL = 10_000;
-/** After a change of the Node by somebody else the kubelet answers within its 10 s sync; here at once, but not more often than this. */
-const MIN_SYNC_INTERVAL = 50;
+/** A change is reported at once, but so many within a second are enough: somebody may be writing the opposite. */
+const MAX_SYNCS_A_SECOND = 20;
 const UPDATE_TRIES = 5;
 /** What a change of a condition is told as. */
 const CONDITION_EVENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -114,6 +114,13 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       options.recorder.event(nodeReference(nodeName, nodeName), 'Normal', reason, `Node ${nodeName} status is now: ${reason}`);
     }
   };
+  let window = { since: 0, count: 0 };
+  const pace = async (): Promise<void> => {
+    if (clock.now() - window.since >= 1_000) window = { since: clock.now(), count: 0 };
+    window.count += 1;
+    if (window.count > MAX_SYNCS_A_SECOND) await rest(clock, 1_000, stopping.signal);
+    else await new Promise<void>((resolve) => setImmediate(resolve));
+  };
   const sync = async (): Promise<void> => {
     while (dirty && !stopping.signal.aborted) {
       dirty = false;
@@ -130,7 +137,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
         }
       }
       armReport();
-      if (dirty) await rest(clock, MIN_SYNC_INTERVAL, stopping.signal);
+      if (dirty) await pace();
     }
   };
   const changed = (): void => {

@@ -321,7 +321,7 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
   const onExit = (record: ContainerRecord, exitCode: number): void => {
     probes.get(record)?.stop();
     probes.delete(record);
-    const message = terminationMessage(record, exitCode, sandboxFiles.get(record));
+    const message = terminationMessage(record, exitCode, record.files);
     record.run = undefined;
     record.started = false;
     record.ready = record.kind === 'init' && exitCode === 0;
@@ -339,9 +339,6 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
     changed();
     kick();
   };
-  /** The files of running containers, where a termination message may be. */
-  const sandboxFiles = new Map<ContainerRecord, FileSystem>();
-
   /** Nothing is left to run: every main container ended for good, or an init container failed for good. */
   const isOver = (): boolean => {
     const policy = pod.spec.restartPolicy ?? 'Always';
@@ -426,7 +423,7 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
       const before = pod;
       pod = next;
       if (!options.isStatic) writer.setTarget(next);
-      applySpecs(records, next);
+      for (const record of applySpecs(records, next)) event('Normal', 'Killing', `Container ${record.name} definition changed, will be restarted`, record);
       volumes?.podChanged(next);
       if (finished) {
         if (next.metadata.deletionTimestamp !== undefined && before.metadata.deletionTimestamp === undefined) void deleteObject();
@@ -483,15 +480,19 @@ function restoreCounts(records: readonly ContainerRecord[], pod: Pod): void {
 }
 
 /** Images of running pods may be changed: the container is restarted with the new one. */
-function applySpecs(records: readonly ContainerRecord[], pod: Pod): void {
+function applySpecs(records: readonly ContainerRecord[], pod: Pod): ContainerRecord[] {
+  const restarted: ContainerRecord[] = [];
   const specs: Container[] = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
   for (const record of records) {
     const next = specs.find((spec) => spec.name === record.name);
     if (!next || record.kind === 'ephemeral') continue;
     const replaced = next.image !== record.spec.image;
     record.spec = next;
-    if (replaced && record.kind === 'main') record.run?.signal('SIGTERM');
+    if (!replaced || record.kind !== 'main' || !record.run) continue;
+    record.run.signal('SIGTERM');
+    restarted.push(record);
   }
+  return restarted;
 }
 
 function fieldPathOf(record: ContainerRecord): string {

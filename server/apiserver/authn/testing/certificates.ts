@@ -22,7 +22,11 @@ export interface TestAuthority {
 const DAY = 86_400_000;
 let serial = 1;
 
-export async function createTestAuthority(name: string, now: number, validFor = 3650 * DAY): Promise<TestAuthority> {
+export async function createTestAuthority(
+  name: string,
+  now: number,
+  validFor = 3650 * DAY,
+): Promise<TestAuthority> {
   const keys = await webcrypto.subtle.generateKey(ECDSA, true, ['sign', 'verify']);
   const own = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: String(serial++).padStart(2, '0'),
@@ -35,7 +39,13 @@ export async function createTestAuthority(name: string, now: number, validFor = 
   });
   return {
     pem: own.toString('pem'),
-    async issue({ subject, notBefore = now - 1000, notAfter = now + DAY, usages = [x509.ExtendedKeyUsage.clientAuth], ca = false }) {
+    async issue({
+      subject,
+      notBefore = now - 1000,
+      notAfter = now + DAY,
+      usages = [x509.ExtendedKeyUsage.clientAuth],
+      ca = false,
+    }) {
       const subjectKeys = await webcrypto.subtle.generateKey(ECDSA, true, ['sign', 'verify']);
       const certificate = await x509.X509CertificateGenerator.create({
         serialNumber: String(serial++).padStart(4, '0'),

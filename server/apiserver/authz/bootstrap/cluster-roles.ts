@@ -1,6 +1,16 @@
 import type { ClusterRole, ClusterRoleBinding } from '#server/kube';
 import { NODE_RULES } from './node-rules.ts';
-import { clusterBinding, clusterRole, EVENTS, group, READ, rule, serviceAccount, urls, user } from './notation.ts';
+import {
+  clusterBinding,
+  clusterRole,
+  EVENTS,
+  group,
+  READ,
+  rule,
+  serviceAccount,
+  urls,
+  user,
+} from './notation.ts';
 
 const CSR = 'certificatesigningrequests';
 
@@ -29,7 +39,11 @@ export const systemRoles: ClusterRole[] = [
     rule(READ, 'extensions', 'deployments'),
   ]),
   clusterRole('system:node', NODE_RULES),
-  clusterRole('system:node-problem-detector', [rule('get', 'core', 'nodes'), rule('patch', 'core', 'nodes/status'), EVENTS]),
+  clusterRole('system:node-problem-detector', [
+    rule('get', 'core', 'nodes'),
+    rule('patch', 'core', 'nodes/status'),
+    EVENTS,
+  ]),
   clusterRole('system:kubelet-api-admin', [
     rule(READ, 'core', 'nodes'),
     rule('proxy', 'core', 'nodes'),
@@ -68,7 +82,9 @@ export const systemRoles: ClusterRole[] = [
     rule(READ, 'storage.k8s.io', 'storageclasses'),
     rule(`${READ} update patch`, 'core', 'persistentvolumeclaims'),
   ]),
-  clusterRole(`system:certificates.k8s.io:${CSR}:nodeclient`, [rule('create', 'certificates.k8s.io', `${CSR}/nodeclient`)]),
+  clusterRole(`system:certificates.k8s.io:${CSR}:nodeclient`, [
+    rule('create', 'certificates.k8s.io', `${CSR}/nodeclient`),
+  ]),
   clusterRole(`system:certificates.k8s.io:${CSR}:selfnodeclient`, [
     rule('create', 'certificates.k8s.io', `${CSR}/selfnodeclient`),
   ]),
@@ -134,4 +150,3 @@ export const systemBindings: ClusterRoleBinding[] = [
   clusterBinding('system:service-account-issuer-discovery', group('system:serviceaccounts')),
   clusterBinding('system:node'),
 ];
-

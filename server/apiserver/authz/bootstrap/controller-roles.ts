@@ -2,7 +2,8 @@ import type { ClusterRole, ClusterRoleBinding, PolicyRule } from '#server/kube';
 import { clusterBinding, clusterRole, EVENTS, READ, rule, serviceAccount } from './notation.ts';
 
 const CERTS = 'certificates.k8s.io';
-const SIGNERS = 'kubernetes.io/legacy-unknown kubernetes.io/kube-apiserver-client kubernetes.io/kube-apiserver-client-kubelet kubernetes.io/kubelet-serving';
+const SIGNERS =
+  'kubernetes.io/legacy-unknown kubernetes.io/kube-apiserver-client kubernetes.io/kube-apiserver-client-kubelet kubernetes.io/kubelet-serving';
 const OWNED_PODS = rule('list watch create delete patch', 'core', 'pods');
 
 /** Rules of each controller, by the name of its service account. */
@@ -17,7 +18,9 @@ const RULES: Record<string, PolicyRule[]> = {
     rule(READ, 'storage.k8s.io', 'csidrivers'),
     rule(READ, 'storage.k8s.io', 'csinodes'),
   ],
-  'clusterrole-aggregation-controller': [rule(`escalate ${READ} update patch`, 'rbac.authorization.k8s.io', 'clusterroles')],
+  'clusterrole-aggregation-controller': [
+    rule(`escalate ${READ} update patch`, 'rbac.authorization.k8s.io', 'clusterroles'),
+  ],
   'cronjob-controller': [
     rule(`${READ} update`, 'batch', 'cronjobs'),
     rule(`${READ} create update delete patch`, 'batch', 'jobs'),
@@ -156,7 +159,11 @@ const RULES: Record<string, PolicyRule[]> = {
     OWNED_PODS,
     EVENTS,
   ],
-  'resourcequota-controller': [rule('list watch', '*', '*'), rule('update', 'core', 'resourcequotas/status'), EVENTS],
+  'resourcequota-controller': [
+    rule('list watch', '*', '*'),
+    rule('update', 'core', 'resourcequotas/status'),
+    EVENTS,
+  ],
   'route-controller': [rule('list watch', 'core', 'nodes'), rule('patch', 'core', 'nodes/status'), EVENTS],
   'service-account-controller': [rule('create', 'core', 'serviceaccounts'), EVENTS],
   'service-controller': [
@@ -193,7 +200,11 @@ const RULES: Record<string, PolicyRule[]> = {
     rule('create', 'authorization.k8s.io', 'subjectaccessreviews'),
     EVENTS,
   ],
-  'pvc-protection-controller': [rule(`${READ} update`, 'core', 'persistentvolumeclaims'), rule(READ, 'core', 'pods'), EVENTS],
+  'pvc-protection-controller': [
+    rule(`${READ} update`, 'core', 'persistentvolumeclaims'),
+    rule(READ, 'core', 'pods'),
+    EVENTS,
+  ],
   'pv-protection-controller': [rule(`${READ} update`, 'core', 'persistentvolumes'), EVENTS],
   'volumeattributesclass-protection-controller': [
     rule(READ, 'core', 'persistentvolumeclaims'),

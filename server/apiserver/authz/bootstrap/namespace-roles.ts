@@ -36,7 +36,10 @@ export const namespaceRoleBindings: RoleBinding[] = [
     [MANAGER, SCHEDULER],
     'extension-apiserver-authentication-reader',
   ),
-  roleBinding(SYSTEM, 'system::leader-locking-kube-controller-manager', [MANAGER, serviceAccount('kube-controller-manager')]),
+  roleBinding(SYSTEM, 'system::leader-locking-kube-controller-manager', [
+    MANAGER,
+    serviceAccount('kube-controller-manager'),
+  ]),
   roleBinding(SYSTEM, 'system::leader-locking-kube-scheduler', [SCHEDULER, serviceAccount('kube-scheduler')]),
   roleBinding(SYSTEM, 'system:controller:bootstrap-signer', [serviceAccount('bootstrap-signer')]),
   roleBinding(SYSTEM, 'system:controller:cloud-provider', [serviceAccount('cloud-provider')]),

@@ -1,4 +1,12 @@
-import type { ClusterRole, ClusterRoleBinding, KubeObject, PolicyRule, Role, RoleBinding, Subject } from '#server/kube';
+import type {
+  ClusterRole,
+  ClusterRoleBinding,
+  KubeObject,
+  PolicyRule,
+  Role,
+  RoleBinding,
+  Subject,
+} from '#server/kube';
 
 /** How the default policy is written down: words separated by spaces; the core group is called `core`. */
 const API_VERSION = 'rbac.authorization.k8s.io/v1';
@@ -30,7 +38,11 @@ export function urls(verbs: string, paths: string): PolicyRule {
 /** Writing events, which nearly every component does. */
 export const EVENTS = rule('create update patch', 'core events.k8s.io', 'events');
 
-function metadata(name: string, namespace: string | undefined, labels: Record<string, string>): KubeObject['metadata'] {
+function metadata(
+  name: string,
+  namespace: string | undefined,
+  labels: Record<string, string>,
+): KubeObject['metadata'] {
   return {
     name,
     ...(namespace ? { namespace } : {}),
@@ -39,7 +51,11 @@ function metadata(name: string, namespace: string | undefined, labels: Record<st
   };
 }
 
-export function clusterRole(name: string, rules: PolicyRule[], labels: Record<string, string> = {}): ClusterRole {
+export function clusterRole(
+  name: string,
+  rules: PolicyRule[],
+  labels: Record<string, string> = {},
+): ClusterRole {
   return { apiVersion: API_VERSION, kind: 'ClusterRole', metadata: metadata(name, undefined, labels), rules };
 }
 
@@ -81,7 +97,12 @@ export function clusterBinding(name: string, ...subjects: Subject[]): ClusterRol
 }
 
 /** Binds a Role of the same namespace, by default that of the same name. */
-export function roleBinding(namespace: string, name: string, subjects: Subject[], roleName = name): RoleBinding {
+export function roleBinding(
+  namespace: string,
+  name: string,
+  subjects: Subject[],
+  roleName = name,
+): RoleBinding {
   return {
     apiVersion: API_VERSION,
     kind: 'RoleBinding',

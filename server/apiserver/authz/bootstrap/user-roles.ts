@@ -1,8 +1,10 @@
 import type { ClusterRole } from '#server/kube';
 import { aggregatedRole, aggregatesTo, clusterRole, READ, READ_WRITE, rule, WRITE } from './notation.ts';
 
-const WORKLOADS = 'statefulsets statefulsets/scale daemonsets deployments deployments/scale replicasets replicasets/scale';
-const OLD_WORKLOADS = 'daemonsets deployments deployments/scale replicasets replicasets/scale replicationcontrollers/scale ingresses networkpolicies';
+const WORKLOADS =
+  'statefulsets statefulsets/scale daemonsets deployments deployments/scale replicasets replicasets/scale';
+const OLD_WORKLOADS =
+  'daemonsets deployments deployments/scale replicasets replicasets/scale replicationcontrollers/scale ingresses networkpolicies';
 
 /** admin, edit and view, and the parts they are put together from. */
 export const userRoles: ClusterRole[] = [
@@ -63,7 +65,11 @@ export const userRoles: ClusterRole[] = [
       ),
       rule(READ, 'autoscaling', 'horizontalpodautoscalers horizontalpodautoscalers/status'),
       rule(READ, 'batch', 'jobs jobs/status cronjobs cronjobs/status'),
-      rule(READ, 'extensions', `${OLD_WORKLOADS} daemonsets/status deployments/status replicasets/status ingresses/status`),
+      rule(
+        READ,
+        'extensions',
+        `${OLD_WORKLOADS} daemonsets/status deployments/status replicasets/status ingresses/status`,
+      ),
       rule(READ, 'policy', 'poddisruptionbudgets poddisruptionbudgets/status'),
       rule(READ, 'networking.k8s.io', 'networkpolicies ingresses ingresses/status'),
       rule(READ, 'resource.k8s.io', 'resourceclaims resourceclaims/status resourceclaimtemplates'),

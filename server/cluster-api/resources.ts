@@ -1,0 +1,9 @@
+import type { Resource } from '#server/kube';
+import { clusters, machineDeployments, machines, machineSets } from './core-resources.ts';
+import { kubeadmConfigs, kubeadmConfigTemplates, kubeadmControlPlanes } from './kubeadm-resources.ts';
+import { kubevirtClusters, kubevirtMachines, kubevirtMachineTemplates } from './kubevirt-resources.ts';
+
+/** Every kind of this room. */
+export const clusterApiResources: readonly Resource[] = [
+  clusters, kubevirtClusters, kubeadmControlPlanes, kubevirtMachineTemplates, kubeadmConfigTemplates, machineDeployments, machineSets, machines, kubeadmConfigs, kubevirtMachines,
+];
