@@ -1,13 +1,14 @@
-import type { ApiBackend, ApiRequest } from '#server/client';
+import { type ApiBackend, type ApiRequest, ConnectionError } from '#server/client';
 import { failure, type KubeObject, type StatusError, type UserInfo, type WatchEvent } from '#server/kube';
 import { type Chain, listObject } from './chain.ts';
 import type { KindTable } from './kind-table.ts';
 import type { Operation } from './registry/operation.ts';
 
-/** Events an in-process reader may get before `watch` has returned: delivered as they come, so nothing is kept here. */
 export interface BackendOptions {
   chain: Chain;
   kinds: KindTable;
+  /** False once the server was closed: callers are told that nobody answers. */
+  isOpen(): boolean;
   raw(user: UserInfo, path: string): Promise<{ status: number; body: unknown }>;
 }
 
@@ -15,6 +16,7 @@ export interface BackendOptions {
 export function createBackend(options: BackendOptions): ApiBackend {
   const { chain, kinds } = options;
   const operation = (request: ApiRequest): Operation => {
+    if (!options.isOpen()) throw new ConnectionError('the API server is closed');
     const { group, version, plural } = request.resource;
     const kind = kinds.find(group, version, plural);
     if (!kind)

@@ -186,7 +186,7 @@ async function applyEndpoints(env: RegistryEnvironment, object: KubeObject): Pro
   const next: UnstructuredObject = {
     ...cloneJson(content),
     metadata: cloneJson(live.metadata),
-  } as UnstructuredObject;
+  };
   await env.storage.put(template.key, next, entry.modRevision);
 }
 

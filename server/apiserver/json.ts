@@ -50,6 +50,11 @@ function freezeValue(value: unknown): void {
   Object.freeze(value);
 }
 
+/** A value from outside as text for a message: strings as they are, anything else as JSON. */
+export function shown(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+}
+
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

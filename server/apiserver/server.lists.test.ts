@@ -1,5 +1,6 @@
-import { configMaps, isExpired, nodes, StatusError } from '#server/kube';
+/* eslint-disable @typescript-eslint/no-explicit-any -- answers are read as whatever they are */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { configMaps, isExpired, nodes, StatusError } from '#server/kube';
 import { configMap } from './testing/objects.ts';
 import { ADMIN, startTestServer, type TestServer } from './testing/server.ts';
 
@@ -56,7 +57,9 @@ describe('pages', () => {
     const first = await list({ limit: '2', labelSelector: 'odd=true' });
     expect(names(first)).toEqual(['a', 'c']);
     expect(first.metadata.remainingItemCount).toBeUndefined();
-    expect(names(await list({ limit: '2', labelSelector: 'odd=true', continue: first.metadata.continue }))).toEqual(['e']);
+    expect(
+      names(await list({ limit: '2', labelSelector: 'odd=true', continue: first.metadata.continue })),
+    ).toEqual(['e']);
   });
 
   it('end with 410 and a way to go on when the revision is forgotten', async () => {
@@ -65,7 +68,9 @@ describe('pages', () => {
     t.store.compact(t.store.revision);
     const error = await failed(list({ limit: '2', continue: first.metadata.continue }));
     expect(isExpired(error)).toBe(true);
-    expect(error.message).toMatch(/^The provided continue parameter is too old to display a consistent list result\./);
+    expect(error.message).toMatch(
+      /^The provided continue parameter is too old to display a consistent list result\./,
+    );
     const onward = String(error.status.metadata.continue);
     expect(names(await list({ continue: onward }))).toEqual(['c', 'cc', 'd', 'e']);
   });
@@ -93,7 +98,9 @@ describe('selectors', () => {
       code: 400,
       message: '"data.x" is not a known field selector: only "metadata.name", "metadata.namespace"',
     });
-    expect((await failed(t.admin.list(nodes, { fieldSelector: 'a=b' }))).message).toBe('field label not supported: a');
+    expect((await failed(t.admin.list(nodes, { fieldSelector: 'a=b' }))).message).toBe(
+      'field label not supported: a',
+    );
     expect((await failed(list({ labelSelector: 'a=(' }))).code).toBe(400);
   });
 });
@@ -114,7 +121,10 @@ describe('resourceVersion', () => {
       code: 504,
       reason: 'Timeout',
       message: `Timeout: Too large resource version: ${future}, current: ${t.store.revision}`,
-      details: { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1 },
+      details: {
+        causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+        retryAfterSeconds: 1,
+      },
     });
   });
 

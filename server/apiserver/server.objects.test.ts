@@ -90,7 +90,11 @@ describe('create', () => {
   });
 
   it('ignores a status that is sent along', async () => {
-    const made = await t.admin.create(namespaces, { metadata: { name: 'n' }, spec: {}, status: { phase: 'Odd' } });
+    const made = await t.admin.create(namespaces, {
+      metadata: { name: 'n' },
+      spec: {},
+      status: { phase: 'Odd' },
+    });
     expect(made.status).toEqual({ phase: 'Active' });
   });
 });

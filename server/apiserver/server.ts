@@ -147,9 +147,16 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       advertise: options.advertise,
     });
   }
+  let ready = true;
   const audit = createAuditLog(options.audit);
   const desk = createWatchDesk(env, hub, clock);
-  const chain = createChain({ env, desk, authorizer: facilities.authorize, audit, clock });
+  const chain = createChain({
+    env,
+    desk,
+    authorizer: (attributes) => authorizer.authorize(attributes),
+    audit,
+    clock,
+  });
   const endpoints = createEndpoints({
     chain,
     kinds,
@@ -160,8 +167,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     kubelets: options.kubelets,
     serviceAccount: options.serviceAccount,
   });
-  const backend = createBackend({ chain, kinds, raw: (user, path) => endpoints.raw(user, path) });
-  let ready = true;
+  const backend = createBackend({ chain, kinds, isOpen: () => ready, raw: (user, path) => endpoints.raw(user, path) });
   return {
     backend,
     authenticate,

@@ -1,7 +1,7 @@
-import { createManualClock, type ManualClock } from '#server/base';
-import { type ConfigMap, configMaps, matchesLabelSelector, type WatchEvent } from '#server/kube';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createManualClock, type ManualClock } from '#server/base';
+import { type ConfigMap, configMaps, matchesLabelSelector, type WatchEvent } from '#server/kube';
 import { configMap } from './testing/objects.ts';
 import { ADMIN, startTestServer, type TestServer } from './testing/server.ts';
 
@@ -41,7 +41,8 @@ function watch(query: Record<string, string>): Recorded {
   return { events, ends, stop: () => running.stop() };
 }
 
-const brief = (events: readonly WatchEvent[]): string[] => events.map(({ type, object }) => `${type} ${object.metadata.name}`);
+const brief = (events: readonly WatchEvent[]): string[] =>
+  events.map(({ type, object }) => `${type} ${object.metadata.name}`);
 
 describe('a watch', () => {
   it('without a revision begins with what exists', async () => {
@@ -69,7 +70,11 @@ describe('a watch', () => {
 
   it('that asks for initial events gets their end', async () => {
     await t.admin.create(configMaps, configMap('a'));
-    const seen = watch({ sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: 'true' });
+    const seen = watch({
+      sendInitialEvents: 'true',
+      resourceVersionMatch: 'NotOlderThan',
+      allowWatchBookmarks: 'true',
+    });
     expect(brief(seen.events.slice(0, 1))).toEqual(['ADDED a']);
     expect(seen.events[1]).toEqual({
       type: 'BOOKMARK',
@@ -107,7 +112,13 @@ describe('a watch', () => {
     t.store.compact(t.store.revision);
     const late = watch({ resourceVersion: made.metadata.resourceVersion ?? '' });
     expect(late.events).toEqual([]);
-    expect(late.ends).toMatchObject([{ code: 410, reason: 'Expired', message: expect.stringMatching(/^too old resource version: \d+ \(\d+\)$/) }]);
+    expect(late.ends).toMatchObject([
+      {
+        code: 410,
+        reason: 'Expired',
+        message: expect.stringMatching(/^too old resource version: \d+ \(\d+\)$/),
+      },
+    ]);
   });
 
   it('stops inside its own callback', async () => {
@@ -162,10 +173,12 @@ describe('any selector', () => {
           let applied = 0;
           for (const { name, action, color } of steps) {
             await perform(name, action, color);
-            for (const event of live.events.slice(applied)) fold(state, event as WatchEvent<ConfigMap>);
+            for (const event of live.events.slice(applied)) fold(state, event);
             applied = live.events.length;
             const listed = await t.admin.list(configMaps, { namespace: 'default', ...selector });
-            expect([...state.values()].sort((x, y) => (x.metadata.name < y.metadata.name ? -1 : 1))).toEqual(listed.items);
+            expect([...state.values()].sort((x, y) => (x.metadata.name < y.metadata.name ? -1 : 1))).toEqual(
+              listed.items,
+            );
           }
           const replay = watch({ ...selector, resourceVersion: start });
           expect(replay.events).toEqual(live.events);
@@ -180,7 +193,9 @@ describe('any selector', () => {
 
 async function perform(name: string, action: string, color: string | undefined): Promise<void> {
   const ref = { namespace: 'default', name };
-  const exists = (await t.admin.list(configMaps, { namespace: 'default' })).items.some((one) => one.metadata.name === name);
+  const exists = (await t.admin.list(configMaps, { namespace: 'default' })).items.some(
+    (one) => one.metadata.name === name,
+  );
   if (action === 'delete') {
     if (exists) await t.admin.delete(configMaps, ref);
     return;

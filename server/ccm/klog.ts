@@ -54,7 +54,7 @@ export function createKlog({ output, clock, verbosity = 0 }: KlogOptions): Klog 
 /** Lets what writes to a Logger (informers, election) write here: warnings and errors; the rest is below klog's level 4. */
 export function klogLogger(log: Klog, source: string, bindings: object = {}): Logger {
   const line = (fields: object, message: string): string =>
-    quote(message) + pairs({ ...bindings, ...fields } as Fields);
+    quote(message) + pairs({ ...bindings, ...fields });
   return {
     debug(fields, message) {
       if (log.enabled(4)) log.info(source, line(fields, message));

@@ -1,4 +1,4 @@
-import { controllerReference, isNotFound, type KubeObject, objectKey, type Resource } from '#server/kube';
+import { cloneJson, controllerReference, isNotFound, type KubeObject, objectKey, type Resource } from '#server/kube';
 import { BY_CLUSTER, clusterKeyOf } from './caches.ts';
 import { dropFinalizer, remove, saveChanges, withFinalizer } from './changes.ts';
 import { reportCluster } from './cluster-status.ts';
@@ -24,14 +24,19 @@ export function startClusterController(context: Context): Running {
   };
   const ofInfrastructure = byRef('infrastructure');
   const ofControlPlane = byRef('controlPlane');
-  const ofMember = (object: KubeObject & { spec: { clusterName: string } }): void => loop.enqueue(`${object.metadata.namespace ?? ''}/${object.spec.clusterName}`);
+  const keyOf = (object: KubeObject & { spec: { clusterName: string } }): string => `${object.metadata.namespace ?? ''}/${object.spec.clusterName}`;
+  const countMember = (object: KubeObject & { spec: { clusterName: string } }): void => loop.enqueueSoon(keyOf(object));
+  const missMember = (object: KubeObject & { spec: { clusterName: string } }): void => loop.enqueue(keyOf(object));
   const watches = [
     caches.clusters.on({ added: enqueue, updated: (_, now) => enqueue(now), deleted: (cluster) => workloads.forget(objectKey(cluster)) }),
     caches.kubevirtClusters.on({ added: ofInfrastructure, updated: (_, now) => ofInfrastructure(now), deleted: ofInfrastructure }),
-    caches.controlPlanes.on({ added: ofControlPlane, updated: (_, now) => ofControlPlane(now), deleted: ofControlPlane }),
-    caches.machineDeployments.on({ added: ofMember, updated: (_, now) => ofMember(now), deleted: ofMember }),
-    caches.machineSets.on({ deleted: ofMember }),
-    caches.machines.on({ added: ofMember, updated: (_, now) => ofMember(now), deleted: ofMember }),
+    caches.controlPlanes.on({ added: ofControlPlane, updated: (old, now) => {
+      if (old.status?.initialization?.controlPlaneInitialized !== now.status?.initialization?.controlPlaneInitialized) ofControlPlane(now);
+      else for (const cluster of caches.clusters.byIndex('controlPlane', objectKey(now))) loop.enqueueSoon(objectKey(cluster));
+    }, deleted: ofControlPlane }),
+    caches.machineDeployments.on({ added: countMember, updated: (_, now) => countMember(now), deleted: missMember }),
+    caches.machineSets.on({ deleted: missMember }),
+    caches.machines.on({ added: countMember, updated: (_, now) => countMember(now), deleted: missMember }),
   ];
 
   const adopt = async <T extends KubeObject>(resource: Resource<T>, object: T, cluster: Cluster): Promise<void> => {
@@ -118,7 +123,7 @@ export function startClusterController(context: Context): Running {
     if (!before) return;
     const paused = pauses(before, before);
     if (paused.length > 0) {
-      const cluster = structuredClone(before);
+      const cluster = cloneJson(before);
       report(cluster, clock.now(), pausedFinding(paused));
       await saveChanges(client, clusters, before, cluster);
       return;
@@ -126,7 +131,7 @@ export function startClusterController(context: Context): Running {
     const leaving = before.metadata.deletionTimestamp !== undefined;
     if (leaving && !before.metadata.finalizers?.includes(CLUSTER_FINALIZER)) return;
     if (!leaving) before = await withFinalizer(client, clusters, before, CLUSTER_FINALIZER);
-    const cluster = structuredClone(before);
+    const cluster = cloneJson(before);
     let deleting = { reason: 'Deleting', message: '' };
     if (leaving) deleting = await takeDown(cluster);
     else await takeOver(cluster);

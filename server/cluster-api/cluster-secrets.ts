@@ -1,7 +1,8 @@
-import type { Clock, Ids } from '#server/base';
+import { X509Certificate } from 'node:crypto';
+import type { Clock } from '#server/base';
 import { type Client, formatKubeconfig, parseKubeconfig } from '#server/client';
 import { controllerReference, isAlreadyExists, type KubeObject, type OwnerReference, type Secret, secrets } from '#server/kube';
-import { createAuthority, createClientCertificate, createServiceAccountKeys, type KeyPair, needsRotation } from './certificates.ts';
+import { type Authority, createAuthority, createKeyPair, issueCertificate } from '#server/pki';
 import { find } from './changes.ts';
 import type { Cluster } from './core-resources.ts';
 import { CLUSTER_NAME_LABEL, CLUSTER_SECRET_TYPE, MANAGER } from './vocabulary.ts';
@@ -9,15 +10,18 @@ import { CLUSTER_NAME_LABEL, CLUSTER_SECRET_TYPE, MANAGER } from './vocabulary.t
 /** What each Secret of certificates is for, by the end of its name. */
 export type Purpose = 'ca' | 'etcd' | 'proxy' | 'sa' | 'kubeconfig';
 
-export type ClusterCertificates = Record<'ca' | 'etcd' | 'proxy' | 'sa', KeyPair>;
+/** Certificate and key of each authority; for `sa`, public and private key. */
+export type ClusterCertificates = Record<'ca' | 'etcd' | 'proxy' | 'sa', Authority>;
 
 /** Where the API server of a cluster is reached, when that is not its controlPlaneEndpoint. */
 export type KubeconfigServer = (cluster: { namespace: string; name: string }) => { server: string; caPem: string };
 
+/** A Secret younger than this holds a certificate that needs no rotation yet, milliseconds. */
+const YOUNG = 180 * 24 * 60 * 60 * 1000;
+
 interface Context {
   client: Client;
   clock: Clock;
-  ids: Ids;
 }
 
 export function encode(text: string): string {
@@ -44,11 +48,22 @@ export function clusterSecret(cluster: Cluster, name: string, data: Record<strin
   };
 }
 
+/** Keys that sign service account tokens: the public one stands where others have a certificate. */
+function serviceAccountKeys(): Authority {
+  const { publicKeyPem, privateKeyPem } = createKeyPair();
+  return { certPem: publicKeyPem, keyPem: privateKeyPem };
+}
+
+/** Is more than half of a client certificate's year used? */
+function needsRotation(certPem: string, now: number): boolean {
+  return Date.parse(new X509Certificate(certPem).validTo) - now < YOUNG;
+}
+
 async function findSecret(client: Client, cluster: Cluster, purpose: Purpose): Promise<Secret | undefined> {
   return find(client, secrets, cluster.metadata.namespace, `${cluster.metadata.name}-${purpose}`);
 }
 
-function keyPairOf(secret: Secret): KeyPair {
+function keyPairOf(secret: Secret): Authority {
   return { certPem: decode(secret.data?.['tls.crt']), keyPem: decode(secret.data?.['tls.key']) };
 }
 
@@ -75,10 +90,10 @@ async function ensureSecret(client: Client, cluster: Cluster, purpose: Purpose, 
  * Makes the authorities and keys of a cluster that are not there yet: `<cluster>-ca`, `-etcd`, `-proxy`, `-sa`.
  * `owner` is the control plane. Models reconcileClusterCertificates.
  */
-export async function ensureCertificates({ client, clock, ids }: Context, cluster: Cluster, owner: KubeObject): Promise<ClusterCertificates> {
-  const make = async (purpose: keyof ClusterCertificates): Promise<KeyPair> => {
+export async function ensureCertificates({ client, clock }: Context, cluster: Cluster, owner: KubeObject): Promise<ClusterCertificates> {
+  const make = async (purpose: keyof ClusterCertificates): Promise<Authority> => {
     const secret = await ensureSecret(client, cluster, purpose, async () => {
-      const pair = purpose === 'sa' ? await createServiceAccountKeys() : await createAuthority(clock.now(), ids.bytes(8));
+      const pair = purpose === 'sa' ? serviceAccountKeys() : await createAuthority({ commonName: 'kubernetes', now: clock.now() });
       const data = { 'tls.crt': encode(pair.certPem), 'tls.key': encode(pair.keyPem) };
       return clusterSecret(cluster, `${cluster.metadata.name}-${purpose}`, data, controllerReference(owner));
     });
@@ -92,8 +107,8 @@ export async function ensureCertificates({ client, clock, ids }: Context, cluste
  * Makes `<cluster>-kubeconfig`, and its client certificate anew once half of its year is used. Models
  * sigs.k8s.io/cluster-api/util/kubeconfig, except that `kubeconfigServer` may name another server than the endpoint.
  */
-export async function ensureKubeconfig(context: Context, cluster: Cluster, owner: KubeObject, ca: KeyPair, kubeconfigServer: KubeconfigServer | undefined): Promise<void> {
-  const { client, clock, ids } = context;
+export async function ensureKubeconfig(context: Context, cluster: Cluster, owner: KubeObject, ca: Authority, kubeconfigServer: KubeconfigServer | undefined): Promise<void> {
+  const { client, clock } = context;
   const name = cluster.metadata.name;
   const endpoint = cluster.spec.controlPlaneEndpoint;
   const { server, caPem } = kubeconfigServer?.({ namespace: cluster.metadata.namespace ?? '', name }) ?? {
@@ -101,12 +116,13 @@ export async function ensureKubeconfig(context: Context, cluster: Cluster, owner
     caPem: ca.certPem,
   };
   const text = async (): Promise<string> => {
-    const user = await createClientCertificate(ca, { commonName: 'kubernetes-admin', organization: 'system:masters' }, clock.now(), ids.bytes(8));
+    const user = await issueCertificate({ authority: ca, commonName: 'kubernetes-admin', organizations: ['system:masters'], usages: ['client'], now: clock.now() });
     return formatKubeconfig({ cluster: { name, server, caPem }, user: { name: `${name}-admin`, ...user }, context: { name: `${name}-admin@${name}` } });
   };
   const secret = await ensureSecret(client, cluster, 'kubeconfig', async () =>
     clusterSecret(cluster, `${name}-kubeconfig`, { value: encode(await text()) }, controllerReference(owner)));
+  if (clock.now() - Date.parse(secret.metadata.creationTimestamp ?? '') < YOUNG || secret.metadata.ownerReferences?.[0]?.uid !== owner.metadata.uid) return;
   const { certPem } = parseKubeconfig(decode(secret.data?.['value']));
-  if (!certPem || !needsRotation(certPem, clock.now()) || secret.metadata.ownerReferences?.[0]?.uid !== owner.metadata.uid) return;
+  if (!certPem || !needsRotation(certPem, clock.now())) return;
   await client.patch(secrets, { namespace: secret.metadata.namespace, name: secret.metadata.name }, { type: 'merge', body: { data: { value: encode(await text()) } } }, MANAGER);
 }

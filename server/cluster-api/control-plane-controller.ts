@@ -1,8 +1,8 @@
 import { ConnectionError } from '#server/client';
-import { configMaps, controllerOf, isNotFound, type KubeObject, objectKey } from '#server/kube';
+import { cloneJson, configMaps, controllerOf, isNotFound, type KubeObject, objectKey } from '#server/kube';
 import { BY_CLUSTER } from './caches.ts';
 import { dropFinalizer, remove, saveChanges, withFinalizer } from './changes.ts';
-import { ensureCertificates, ensureKubeconfig } from './cluster-secrets.ts';
+import { type ClusterCertificates, ensureCertificates, ensureKubeconfig } from './cluster-secrets.ts';
 import { isTrue, pausedFinding, report } from './conditions.ts';
 import { type Context, pauses, type Running } from './context.ts';
 import { CONTROL_PLANE_GATES } from './control-plane-health.ts';
@@ -32,13 +32,24 @@ export function startControlPlaneController(context: Context): Running {
   const ofCluster = (cluster: Cluster): void => {
     if (cluster.spec.controlPlaneRef?.kind === 'KubeadmControlPlane') loop.enqueue(`${cluster.metadata.namespace ?? ''}/${cluster.spec.controlPlaneRef.name}`);
   };
-  const ofMachine = (machine: KubeObject): void => {
+  const ownerKey = (machine: KubeObject): string | undefined => {
     const owner = controllerOf(machine);
-    if (owner?.kind === 'KubeadmControlPlane') loop.enqueue(`${machine.metadata.namespace ?? ''}/${owner.name}`);
+    return owner?.kind === 'KubeadmControlPlane' ? `${machine.metadata.namespace ?? ''}/${owner.name}` : undefined;
+  };
+  const ofMachine = (machine: KubeObject): void => {
+    const key = ownerKey(machine);
+    if (key) loop.enqueue(key);
+  };
+  const ofChange = (old: Machine, now: Machine): void => {
+    const key = ownerKey(now);
+    if (!key) return;
+    // Only what lets the control plane take its next step is urgent.
+    if (old.status?.initialization?.infrastructureProvisioned !== now.status?.initialization?.infrastructureProvisioned) loop.enqueue(key);
+    else loop.enqueueSoon(key);
   };
   const watches = [
     caches.controlPlanes.on({ added: enqueue, updated: (_, now) => enqueue(now) }),
-    caches.machines.on({ added: ofMachine, updated: (_, now) => ofMachine(now), deleted: (machine) => {
+    caches.machines.on({ added: ofMachine, updated: ofChange, deleted: (machine) => {
       ofMachine(machine);
       // Workers that went may have been what a deletion waits for.
       const cluster = caches.clusters.get(`${machine.metadata.namespace ?? ''}/${machine.spec.clusterName}`);
@@ -51,6 +62,8 @@ export function startControlPlaneController(context: Context): Running {
   ];
   /** Probes of control planes that do not answer yet: how often. */
   const probes = new Map<string, number>();
+  /** Authorities that were seen, by UID of the control plane: one that is there is never made anew. */
+  const authorities = new Map<string, ClusterCertificates>();
 
   const machinesOf = (controlPlane: KubeadmControlPlane, cluster: Cluster): Machine[] =>
     caches.machines.byIndex(BY_CLUSTER, objectKey(cluster)).filter((machine) => controllerOf(machine)?.uid === controlPlane.metadata.uid);
@@ -63,7 +76,7 @@ export function startControlPlaneController(context: Context): Running {
   };
 
   const configSpec = (controlPlane: KubeadmControlPlane, join: boolean): KubeadmConfigSpec => {
-    const { initConfiguration, joinConfiguration, ...rest } = structuredClone(controlPlane.spec.kubeadmConfigSpec ?? {});
+    const { initConfiguration, joinConfiguration, ...rest } = cloneJson(controlPlane.spec.kubeadmConfigSpec ?? {});
     const common = { ...rest, clusterConfiguration: rest.clusterConfiguration ?? {} };
     return join ? { ...common, joinConfiguration: { ...joinConfiguration, controlPlane: joinConfiguration?.controlPlane ?? {} } } : { ...common, initConfiguration: initConfiguration ?? {} };
   };
@@ -141,7 +154,10 @@ export function startControlPlaneController(context: Context): Running {
     const present = machinesOf(controlPlane, cluster);
     if (present.length === 0) await adoptTemplate(client, kubevirtMachineTemplates, template, cluster);
     if (!cluster.status?.initialization?.infrastructureProvisioned) return nothing;
-    const certificates = await ensureCertificates(context, cluster, controlPlane);
+    const uid = controlPlane.metadata.uid ?? '';
+    const certificates = authorities.get(uid) ?? (await ensureCertificates(context, cluster, controlPlane));
+    if (!controlPlane.status?.initialization?.controlPlaneInitialized) authorities.set(uid, certificates);
+    else authorities.delete(uid);
     report(controlPlane, clock.now(), { type: 'CertificatesAvailable', status: 'True', reason: 'Available' });
     if (!cluster.spec.controlPlaneEndpoint?.host) return nothing;
     await ensureKubeconfig(context, cluster, controlPlane, certificates.ca, context.kubeconfigServer);
@@ -179,7 +195,7 @@ export function startControlPlaneController(context: Context): Running {
     if (!before || !cluster) return undefined;
     const paused = pauses(cluster, before);
     if (paused.length > 0) {
-      const object = structuredClone(before);
+      const object = cloneJson(before);
       report(object, clock.now(), pausedFinding(paused));
       await saveChanges(client, kubeadmControlPlanes, before, object);
       return undefined;
@@ -187,7 +203,7 @@ export function startControlPlaneController(context: Context): Running {
     const leaving = before.metadata.deletionTimestamp !== undefined;
     if (leaving && !before.metadata.finalizers?.includes(CONTROL_PLANE_FINALIZER)) return undefined;
     if (!leaving) before = await withFinalizer(client, kubeadmControlPlanes, before, CONTROL_PLANE_FINALIZER);
-    const controlPlane = structuredClone(before);
+    const controlPlane = cloneJson(before);
     let deleting = { reason: 'Deleting', message: '' };
     let done: { outcome: Outcome; templateMissing: boolean } = { outcome: undefined, templateMissing: false };
     if (leaving) deleting = await takeDown(controlPlane, cluster);

@@ -1,8 +1,8 @@
-import { controllerReference, isAlreadyExists, objectKey, secrets } from '#server/kube';
+import { cloneJson, controllerReference, isAlreadyExists, objectKey, secrets } from '#server/kube';
 import { ConnectionError } from '#server/client';
+import { certificateFingerprint } from '#server/pki';
 import { createToken, refreshToken, TOKEN_CHECK } from './bootstrap-token.ts';
 import { BY_CLUSTER } from './caches.ts';
-import { publicKeyHash } from './certificates.ts';
 import { find, saveChanges } from './changes.ts';
 import { type Bootstrap, renderCloudConfig } from './cloud-config.ts';
 import { type ClusterCertificates, clusterSecret, decode, encode, lookUpCertificates } from './cluster-secrets.ts';
@@ -19,6 +19,8 @@ import { CLUSTER_SECRET_TYPE, CONTROL_PLANE_LABEL, MANAGER } from './vocabulary.
 const WAIT = 30_000;
 
 interface Scope {
+  /** As it was read, with what was written since: what the next write is compared with. */
+  base: KubeadmConfig;
   config: KubeadmConfig;
   machine: Machine;
   cluster: Cluster;
@@ -114,7 +116,7 @@ export function startKubeadmConfigController(context: Context): Running {
     const join = (config.spec.joinConfiguration ??= {});
     if (join.discovery?.file) return;
     const found = ((join.discovery ??= {}).bootstrapToken ??= {});
-    if (!found.caCertHashes?.length) found.caCertHashes = [publicKeyHash(ca)];
+    if (!found.caCertHashes?.length) found.caCertHashes = [`sha256:${certificateFingerprint(ca)}`];
     const { host = '', port = 6443 } = cluster.spec.controlPlaneEndpoint ?? {};
     found.apiServerEndpoint ??= `${host}:${port}`;
     found.token ??= await workloads.attempt(objectKey(cluster), (workload) => createToken(workload, clock, ids));
@@ -129,7 +131,8 @@ export function startKubeadmConfigController(context: Context): Running {
     await discover(scope, certificates.ca.certPem);
     // The token is remembered before it is used: whoever comes after a crash uses the same.
     if (before !== config.spec.joinConfiguration?.discovery?.bootstrapToken?.token) {
-      await saveChanges(client, kubeadmConfigs, caches.configs.get(objectKey(config)) ?? config, { ...config });
+      await saveChanges(client, kubeadmConfigs, scope.base, config);
+      scope.base = cloneJson(config);
     }
     const controlPlane = machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
     await finish(scope, {
@@ -178,13 +181,14 @@ export function startKubeadmConfigController(context: Context): Running {
     const machine = ownerOf(before);
     const cluster = machine && caches.clusters.get(`${machine.metadata.namespace ?? ''}/${machine.spec.clusterName}`);
     if (!machine || !cluster) return undefined;
-    const config = structuredClone(before);
+    const config = cloneJson(before);
+    const scope: Scope = { base: before, config, machine, cluster };
     const paused = pauses(cluster, config);
     let outcome: Outcome;
     let failure: unknown;
     if (paused.length === 0) {
       try {
-        outcome = await advance({ config, machine, cluster });
+        outcome = await advance(scope);
       } catch (error) {
         failure = error;
         if (!(error instanceof ConnectionError)) throw error;
@@ -193,7 +197,7 @@ export function startKubeadmConfigController(context: Context): Running {
     }
     report(config, clock.now(), pausedFinding(paused));
     (config.status ??= {}).observedGeneration = before.metadata.generation ?? 1;
-    await saveChanges(client, kubeadmConfigs, caches.configs.get(key) ?? before, config);
+    await saveChanges(client, kubeadmConfigs, scope.base, config);
     if (failure) throw failure as Error;
     return outcome;
   };

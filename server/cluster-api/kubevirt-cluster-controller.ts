@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { configMaps, deployments, isAlreadyExists, objectKey, type Resource, roleBindings, roles, secrets, type Service, serviceAccounts, services } from '#server/kube';
+import { cloneJson, configMaps, deployments, isAlreadyExists, objectKey, type Resource, roleBindings, roles, secrets, type Service, serviceAccounts, services } from '#server/kube';
 import { dropFinalizer, find, remove, saveChanges, withFinalizer } from './changes.ts';
 import { clusterKeyOf } from './caches.ts';
 import { clusterSecret, encode } from './cluster-secrets.ts';
@@ -133,7 +133,7 @@ export function startKubevirtClusterController(context: Context): Running {
     const leaving = before.metadata.deletionTimestamp !== undefined;
     if (leaving && !before.metadata.finalizers?.includes(KUBEVIRT_CLUSTER_FINALIZER)) return;
     if (!leaving) before = await withFinalizer(client, kubevirtClusters, before, KUBEVIRT_CLUSTER_FINALIZER);
-    const object = structuredClone(before);
+    const object = cloneJson(before);
     object.status ??= { ready: false };
     if (leaving) await takeDown(cluster, object);
     else await provide(cluster, object);

@@ -1,5 +1,5 @@
 import { isFinal, runStrategyOf, type VirtualMachine, type VirtualMachineInstance, virtualMachines } from '#server/clouds/kubevirt';
-import { deepEqual, isAlreadyExists, type KubeObject, nodes, objectKey, secrets } from '#server/kube';
+import { cloneJson, deepEqual, isAlreadyExists, type KubeObject, nodes, objectKey, secrets } from '#server/kube';
 import { BY_CLUSTER } from './caches.ts';
 import { dropFinalizer, find, remove, saveChanges, withFinalizer } from './changes.ts';
 import { withCapkUser } from './cloud-config.ts';
@@ -22,6 +22,8 @@ const NODE_CHECK = 10_000;
 type Outcome = { requeueAfter: number } | undefined;
 
 interface Scope {
+  /** As it was read. */
+  base: KubevirtMachine;
   object: KubevirtMachine;
   machine: Machine;
   cluster: Cluster;
@@ -91,21 +93,24 @@ export function startKubevirtMachineController(context: Context): Running {
     looking.delete(key);
   }
 
+  // User data that was written, by UID of the KubevirtMachine: does it let this provider in?
+  const userData = new Map<string, { injected: boolean }>();
+
   const ensureUserData = async ({ object, machine, kubevirtCluster }: Scope, dataSecretName: string): Promise<{ injected: boolean }> => {
     const bootstrap = await client.get(secrets, { namespace: machine.metadata.namespace, name: dataSecretName });
     const keysName = kubevirtCluster.spec.sshKeys?.dataSecretName;
     const keys = keysName ? await find(client, secrets, kubevirtCluster.metadata.namespace, keysName) : undefined;
     const publicKey = decode(keys?.data?.['pub']);
     const value = decode(bootstrap.data?.['value']);
-    const userData = publicKey ? withCapkUser(value, publicKey) : value;
+    const text = publicKey ? withCapkUser(value, publicKey) : value;
     const name = userDataName(dataSecretName);
-    const data = { userdata: encode(userData) };
+    const data = { userdata: encode(text) };
     const present = await find(client, secrets, vmNamespace(object), name);
     if (!present) {
       const metadata = { name, namespace: vmNamespace(object), ...(bootstrap.metadata.labels ? { labels: bootstrap.metadata.labels } : {}) };
       await client.create(secrets, { metadata, type: CLUSTER_SECRET_TYPE, data }, MANAGER);
     } else if (!deepEqual(present.data, data)) await client.update(secrets, { ...present, data }, MANAGER);
-    return { injected: publicKey !== '' && userData.includes(publicKey) };
+    return { injected: publicKey !== '' && text.includes(publicKey) };
   };
 
   const createVm = async (scope: Scope, dataSecretName: string): Promise<void> => {
@@ -116,7 +121,7 @@ export function startKubevirtMachineController(context: Context): Running {
       if (isAlreadyExists(error)) return;
       const message = `Failed vm creation: ${error instanceof Error ? error.message : String(error)}`;
       report(object, clock.now(), { type: 'VMProvisioned', status: 'False', reason: 'VMCreateFailed', message });
-      await saveChanges(client, kubevirtMachines, caches.kubevirtMachines.get(objectKey(object)) ?? object, object);
+      await saveChanges(client, kubevirtMachines, scope.base, object);
       throw error;
     }
   };
@@ -205,9 +210,13 @@ export function startKubevirtMachineController(context: Context): Running {
       const worker = machine.metadata.labels?.[CONTROL_PLANE_LABEL] === undefined;
       return waiting(object, worker && !isTrue(cluster, 'ControlPlaneInitialized') ? 'WaitingForControlPlaneAvailable' : 'WaitingForBootstrapData');
     }
-    const { injected } = await ensureUserData(scope, dataSecretName);
     const key = `${vmNamespace(object)}/${object.metadata.name}`;
     const vm = caches.virtualMachines.get(key);
+    const uid = object.metadata.uid ?? '';
+    // A machine that is on its way has read its user data; the next one (a new VMI) gets it checked again.
+    const known = vm && caches.instances.get(key)?.status?.phase ? userData.get(uid) : undefined;
+    const { injected } = known ?? (await ensureUserData(scope, dataSecretName));
+    userData.set(uid, { injected });
     const terminal = terminalReason(vm, caches.instances.get(key));
     const status = (object.status ??= { ready: false });
     if (terminal) Object.assign(status, { failureReason: 'UpdateError', failureMessage: terminal });
@@ -246,13 +255,14 @@ export function startKubevirtMachineController(context: Context): Running {
     const vm = await find(client, virtualMachines, namespace, object.metadata.name);
     if (vm) await remove(client, virtualMachines, vm);
     const { dataSecretName } = machine.spec.bootstrap;
-    const userData = dataSecretName && (await find(client, secrets, namespace, userDataName(dataSecretName)));
-    if (userData) await remove(client, secrets, userData);
+    const secret = dataSecretName && (await find(client, secrets, namespace, userDataName(dataSecretName)));
+    if (secret) await remove(client, secrets, secret);
+    userData.delete(object.metadata.uid ?? '');
     report(object, clock.now(), { type: 'VMProvisioned', status: 'False', reason: 'Deleting' });
     dropFinalizer(object, KUBEVIRT_MACHINE_FINALIZER);
   };
 
-  const scopeOf = (object: KubevirtMachine): Partial<Scope> => {
+  const scopeOf = (object: KubevirtMachine): Partial<Pick<Scope, 'machine' | 'cluster' | 'kubevirtCluster'>> => {
     const owner = object.metadata.ownerReferences?.find((reference) => reference.kind === 'Machine');
     const machine = owner && caches.machines.get(`${object.metadata.namespace ?? ''}/${owner.name}`);
     if (!machine) return {};
@@ -269,13 +279,13 @@ export function startKubevirtMachineController(context: Context): Running {
     const leaving = before.metadata.deletionTimestamp !== undefined;
     if (leaving && !before.metadata.finalizers?.includes(KUBEVIRT_MACHINE_FINALIZER)) return undefined;
     if (!leaving) before = await withFinalizer(client, kubevirtMachines, before, KUBEVIRT_MACHINE_FINALIZER);
-    const object = structuredClone(before);
+    const object = cloneJson(before);
     object.status ??= { ready: false };
     let outcome: Outcome;
     if (leaving) await takeDown(object, machine);
     else {
       if (!cluster || !kubevirtCluster) return undefined;
-      const scope = { object, machine, cluster, kubevirtCluster };
+      const scope = { base: before, object, machine, cluster, kubevirtCluster };
       outcome = await provide(scope);
       outcome ??= await writeProviderId(scope);
     }

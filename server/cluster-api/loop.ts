@@ -4,11 +4,16 @@ import type { Clock, Logger } from '#server/base';
 /** One control loop: keys in, one reconcile at a time for each. */
 export interface Loop {
   enqueue(key: string): void;
+  /** For what only has to be summed up: a burst of changes is looked at once. */
+  enqueueSoon(key: string): void;
   stop(): Promise<void>;
 }
 
 /** Upstream's default concurrency of each controller. */
 const WORKERS = 10;
+
+/** How long a burst may last, milliseconds. */
+const BURST = 5;
 
 /** Starts a loop whose workers wait until the caches are filled (`ready`). */
 export function startLoop(options: {
@@ -31,6 +36,7 @@ export function startLoop(options: {
   });
   return {
     enqueue: (key) => queue.add(key),
+    enqueueSoon: (key) => queue.addAfter(key, BURST),
     async stop() {
       queue.shutDown();
       await loop.stop();

@@ -1,5 +1,5 @@
 import { ConnectionError } from '#server/client';
-import { controllerReference, deepEqual, isConflict, type KubeObject, type Node, objectKey, type Resource } from '#server/kube';
+import { cloneJson, controllerReference, deepEqual, isConflict, type KubeObject, type Node, objectKey, type Resource } from '#server/kube';
 import { BY_CLUSTER } from './caches.ts';
 import { find, saveChanges, withFinalizer } from './changes.ts';
 import { isTrue, pausedFinding, report } from './conditions.ts';
@@ -144,14 +144,14 @@ export function startMachineController(context: Context): Running {
     if (!before || !cluster) return undefined;
     const paused = pauses(cluster, before);
     if (paused.length > 0) {
-      const machine = structuredClone(before);
+      const machine = cloneJson(before);
       report(machine, clock.now(), pausedFinding(paused));
       await saveChanges(client, machines, before, machine);
       return undefined;
     }
     const leaving = before.metadata.deletionTimestamp !== undefined;
     if (!leaving) before = await withFinalizer(client, machines, before, MACHINE_FINALIZER);
-    const machine = structuredClone(before);
+    const machine = cloneJson(before);
     ownAndLabel(machine, cluster);
     let stage: DeletionStage = { reason: 'Deleting', message: 'Deletion started' };
     const config = leaving ? caches.configs.get(`${machine.metadata.namespace ?? ''}/${machine.spec.bootstrap.configRef?.name ?? ''}`) : await takeBootstrap(machine);

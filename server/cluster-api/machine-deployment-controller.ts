@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { controllerOf, controllerReference, deepEqual, formatLabelSelector, generateName, isAlreadyExists, type KubeObject, objectKey } from '#server/kube';
+import { cloneJson, controllerOf, controllerReference, deepEqual, formatLabelSelector, generateName, isAlreadyExists, type KubeObject, objectKey } from '#server/kube';
 import { BY_CLUSTER } from './caches.ts';
 import { dropFinalizer, find, remove, saveChanges, withFinalizer } from './changes.ts';
 import { pausedFinding, report } from './conditions.ts';
@@ -176,7 +176,7 @@ export function startMachineDeploymentController(context: Context): Running {
     if (!before || !cluster) return;
     const paused = pauses(cluster, before);
     if (paused.length > 0) {
-      const object = structuredClone(before);
+      const object = cloneJson(before);
       report(object, clock.now(), pausedFinding(paused));
       await saveChanges(client, machineDeployments, before, object);
       return;
@@ -184,7 +184,7 @@ export function startMachineDeploymentController(context: Context): Running {
     const leaving = before.metadata.deletionTimestamp !== undefined;
     if (leaving && !before.metadata.finalizers?.includes(MACHINE_DEPLOYMENT_FINALIZER)) return;
     if (!leaving) before = await withFinalizer(client, machineDeployments, before, MACHINE_DEPLOYMENT_FINALIZER);
-    const deployment = structuredClone(before);
+    const deployment = cloneJson(before);
     let missing: string[] = [];
     if (leaving) await takeDown(deployment);
     else {

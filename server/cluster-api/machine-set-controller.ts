@@ -1,4 +1,4 @@
-import { controllerOf, formatLabelSelector, type KubeObject, objectKey } from '#server/kube';
+import { cloneJson, controllerOf, formatLabelSelector, type KubeObject, objectKey } from '#server/kube';
 import { BY_CLUSTER } from './caches.ts';
 import { dropFinalizer, find, remove, saveChanges, withFinalizer } from './changes.ts';
 import { isTrue, pausedFinding, report } from './conditions.ts';
@@ -88,7 +88,7 @@ export function startMachineSetController(context: Context): Running {
       labels: { ...template.metadata?.labels, [SET_NAME_LABEL]: set.metadata.name },
       annotations: { ...template.metadata?.annotations },
       infrastructure: infrastructureRef,
-      bootstrap: { spec: structuredClone(config.spec.template.spec), ...(ref ? { from: ref } : {}) },
+      bootstrap: { spec: cloneJson(config.spec.template.spec), ...(ref ? { from: ref } : {}) },
       spec,
     }, present);
     if (!machine) return false;
@@ -145,7 +145,7 @@ export function startMachineSetController(context: Context): Running {
     if (!before || !cluster) return;
     const paused = pauses(cluster, before);
     if (paused.length > 0) {
-      const object = structuredClone(before);
+      const object = cloneJson(before);
       report(object, clock.now(), pausedFinding(paused));
       await saveChanges(client, machineSets, before, object);
       return;
@@ -153,7 +153,7 @@ export function startMachineSetController(context: Context): Running {
     const leaving = before.metadata.deletionTimestamp !== undefined;
     if (leaving && !before.metadata.finalizers?.includes(MACHINE_SET_FINALIZER)) return;
     if (!leaving) before = await withFinalizer(client, machineSets, before, MACHINE_SET_FINALIZER);
-    const set = structuredClone(before);
+    const set = cloneJson(before);
     set.metadata.labels = { ...set.metadata.labels, [CLUSTER_NAME_LABEL]: set.spec.clusterName };
     let missing: string[] = [];
     let blocked: string[] = [];

@@ -1,3 +1,4 @@
+import { cloneJson } from '#server/kube';
 import type { VirtualMachine, VirtualMachineSpec } from '#server/clouds/kubevirt';
 import type { Cluster, Machine } from './core-resources.ts';
 import type { KubevirtMachine } from './kubevirt-resources.ts';
@@ -37,7 +38,7 @@ function ownDataVolumes(spec: VirtualMachineSpec, prefix: string): void {
 export function machineVm(object: KubevirtMachine, machine: Machine, cluster: Cluster, dataSecretName: string): VirtualMachine {
   const { metadata: template, spec: templateSpec } = object.spec.virtualMachineTemplate;
   const name = object.metadata.name;
-  const spec = structuredClone(templateSpec);
+  const spec = cloneJson(templateSpec);
   const labels = {
     'kubevirt.io/vm': name,
     name,

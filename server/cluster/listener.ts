@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { type Duplex, getDefaultHighWaterMark, setDefaultHighWaterMark } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { HttpContext } from '#server/apiserver';
 import { type Logger, OperationalError } from '#server/base';
@@ -46,6 +46,7 @@ export async function createListener(options: ListenerOptions): Promise<Listener
     ALPNProtocols: ['http/1.1'],
     maxHeaderSize: MAX_HEADER_SIZE,
   });
+  keepParserRunning(server);
   server.headersTimeout = HEADERS_TIMEOUT;
   server.requestTimeout = 0;
   server.keepAliveTimeout = 180_000;
@@ -110,6 +111,20 @@ export async function createListener(options: ListenerOptions): Promise<Listener
         server.closeAllConnections();
       }),
   };
+}
+
+/** Bytes of an answer a connection takes before it counts as full. */
+const SOCKET_HIGH_WATER_MARK = 8 * 1024 * 1024;
+
+/**
+ * Node 20 pauses a connection's HTTP parser while an answer is larger than what the socket buffers, and then fails the next
+ * request on it ("Parse Error: Paused") when that one arrives in several chunks: kubectl sees EOF. Sockets of this server
+ * therefore buffer more; TLS sockets take the size only from the process-wide default at the moment they are made.
+ */
+function keepParserRunning(server: ReturnType<typeof createServer>): void {
+  const usual = getDefaultHighWaterMark(false);
+  server.prependListener('connection', () => setDefaultHighWaterMark(false, SOCKET_HIGH_WATER_MARK));
+  server.on('connection', () => setDefaultHighWaterMark(false, usual));
 }
 
 function listen(server: ReturnType<typeof createServer>, options: ListenerOptions): Promise<void> {

@@ -154,3 +154,20 @@ describe('strategic merge patch', () => {
     );
   });
 });
+
+describe('an order with deletions', () => {
+  it('puts new items where upstream puts them', () => {
+    const live = { containers: [{ name: 'a' }, { name: 'b' }] };
+    const patch = {
+      '$setElementOrder/containers': [{ name: 'c' }],
+      containers: [{ name: 'a', $patch: 'delete' }, { name: 'c' }],
+    };
+    expect(applyStrategicMergePatch(live, patch, podSpec)).toEqual({
+      containers: [{ name: 'b' }, { name: 'c' }],
+    });
+    expect(refusal({ containers: [] }, { '$setElementOrder/containers': [{ name: 'c' }] })).toEqual({
+      code: 500,
+      message: 'no elements in any of the given slices',
+    });
+  });
+});

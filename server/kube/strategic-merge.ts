@@ -57,7 +57,7 @@ function mergeMember(
   } else if (Array.isArray(current) && Array.isArray(value)) {
     const field = fieldOf(schema, key);
     const merges = strategyOf(field) === 'merge';
-    original[key] = merges ? mergeLists(current, value, field, depth) : value;
+    original[key] = merges ? mergeLists(current, value, field, depth).merged : value;
   } else {
     discardNulls(value);
     const kept = withoutDirectives(value);
@@ -108,16 +108,28 @@ function applyElementOrders(
     const field = fieldOf(schema, key);
     checkOrder(change ?? [], order, field.patchMergeKey);
     if (!current && !change) continue;
-    const merged = !change
-      ? (current ?? [])
-      : !current
-        ? ((withoutDirectives(change) as unknown[] | undefined) ?? [])
-        : strategyOf(field) === 'merge'
-          ? mergeLists(current, change, field, depth)
-          : change;
-    original[key] = mergeInOrder(merged, order, current ?? [], field.patchMergeKey);
+    if (!current?.length && !change?.length) throw broken('no elements in any of the given slices');
+    const { merged, live } = mergeOrdered(current, change, field, depth);
+    original[key] = mergeInOrder(merged, order, live, field.patchMergeKey);
     delete patch[key];
   }
+}
+
+/**
+ * The merged list, and the live list that its order is compared with. Where items were deleted, upstream compares with
+ * what took their place in the same array.
+ */
+function mergeOrdered(
+  current: unknown[] | undefined,
+  change: unknown[] | undefined,
+  field: FieldSchema,
+  depth: number,
+): { merged: unknown[]; live: unknown[] } {
+  if (!change) return { merged: current ?? [], live: current ?? [] };
+  if (!current) return { merged: withoutDirectives(change) as unknown[], live: [] };
+  if (strategyOf(field) !== 'merge') return { merged: change, live: current };
+  const { merged, unordered, keptCount } = mergeLists(current, change, field, depth);
+  return { merged, live: keptCount < current.length ? unordered.slice(0, current.length) : current };
 }
 
 /** The items of a patch list must be part of the announced order, in that order. */
@@ -153,24 +165,35 @@ function deleteFromList(
   original[key] = current.filter((item) => !gone.has(item));
 }
 
-function mergeLists(original: unknown[], patch: unknown[], field: FieldSchema, depth: number): unknown[] {
-  if (original.length === 0 && patch.length === 0) return original;
+interface MergedList {
+  /** In order. */
+  merged: unknown[];
+  /** What is left of the live list, then what is new. */
+  unordered: unknown[];
+  keptCount: number;
+}
+
+function mergeLists(original: unknown[], patch: unknown[], field: FieldSchema, depth: number): MergedList {
+  const keptCount = original.length;
+  if (keptCount === 0 && patch.length === 0) return { merged: original, unordered: original, keptCount };
   if (elementType([...original, ...patch]) !== 'map') {
-    return mergeInOrder(deduplicate([...original, ...patch]), patch, original, undefined);
+    const unordered = deduplicate([...original, ...patch]);
+    return { merged: mergeInOrder(unordered, patch, original, undefined), unordered, keptCount };
   }
   const mergeKey = field.patchMergeKey;
   if (!mergeKey) throw broken('cannot merge lists without merge key for struct');
   const { kept, changes } = extractSpecialElements(original as JsonObject[], patch as JsonObject[], mergeKey);
-  const merged = [...kept];
+  const unordered = [...kept];
   const items = field.type.kind === 'list' ? field.type.items : undefined;
   for (const change of changes) {
     if (!Object.hasOwn(change, mergeKey)) throw noMergeKey(change, mergeKey);
-    const at = merged.findIndex((item) => getMember(item, mergeKey) === change[mergeKey]);
-    const found = merged[at];
-    if (found) merged[at] = mergeObjects(found, change, items, depth + 1);
-    else merged.push(change);
+    const at = unordered.findIndex((item) => getMember(item, mergeKey) === change[mergeKey]);
+    const found = unordered[at];
+    if (found) unordered[at] = mergeObjects(found, change, items, depth + 1);
+    else unordered.push(change);
   }
-  return mergeInOrder(merged, changes, kept, mergeKey);
+  for (const item of unordered) if (!Object.hasOwn(item, mergeKey)) throw noMergeKey(item, mergeKey);
+  return { merged: mergeInOrder(unordered, changes, kept, mergeKey), unordered, keptCount: kept.length };
 }
 
 /** The one type of all elements, as upstream demands. */

@@ -51,6 +51,8 @@ export interface SpawnOptions {
   stderr?: Writable;
   /** Another root for the files (`chroot`). */
   files?: FileSystem;
+  /** Kills the child when aborted. */
+  signal?: AbortSignal;
 }
 
 export interface Terminal {

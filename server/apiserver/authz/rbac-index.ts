@@ -85,37 +85,6 @@ export function createRbacIndex(facilities: Pick<ServerFacilities, 'list' | 'rea
     pending.clear();
     remembered.clear();
   };
-  const rulesOf = (binding: Binding): readonly PolicyRule[] | string => {
-    if (binding.roleKind === 'ClusterRole') {
-      return (
-        rules.get('')?.get(binding.roleName) ?? `clusterrole.${RBAC_GROUP} "${binding.roleName}" not found`
-      );
-    }
-    if (binding.roleKind === 'Role') {
-      return (
-        rules.get(binding.namespace)?.get(binding.roleName) ??
-        `role.${RBAC_GROUP} "${binding.roleName}" not found`
-      );
-    }
-    return `unsupported role reference kind: "${binding.roleKind}"`;
-  };
-  const resolve = (user: UserInfo, namespace: string): Grant[] => {
-    const grants: Grant[] = [];
-    for (const shelf of namespace ? ['', namespace] : ['']) {
-      const byName = bindings.get(shelf);
-      for (const name of byName ? [...byName.keys()].sort() : []) {
-        const binding = byName?.get(name);
-        const subject = binding?.subjects.find((candidate) => appliesTo(candidate, user, shelf));
-        if (!binding || !subject) continue;
-        const found = rulesOf(binding);
-        const source = describe(binding, subject);
-        grants.push(
-          typeof found === 'string' ? { source, rules: [], error: found } : { source, rules: found },
-        );
-      }
-    }
-    return grants;
-  };
 
   return {
     grants(user, namespace) {
@@ -123,7 +92,7 @@ export function createRbacIndex(facilities: Pick<ServerFacilities, 'list' | 'rea
       const key = `${namespace}\n${user.name}\n${user.groups.join('\n')}`;
       const known = remembered.get(key);
       if (known) return known;
-      const grants = resolve(user, namespace);
+      const grants = grantsOf(rules, bindings, user, namespace);
       if (remembered.size >= MOST_REMEMBERED) remembered.clear();
       remembered.set(key, grants);
       return grants;
@@ -138,6 +107,37 @@ export function createRbacIndex(facilities: Pick<ServerFacilities, 'list' | 'rea
       }
     },
   };
+}
+
+type RuleShelf = Shelf<readonly PolicyRule[]>;
+
+function grantsOf(rules: RuleShelf, bindings: Shelf<Binding>, user: UserInfo, namespace: string): Grant[] {
+  const grants: Grant[] = [];
+  for (const shelf of namespace ? ['', namespace] : ['']) {
+    const byName = bindings.get(shelf);
+    for (const name of byName ? [...byName.keys()].sort() : []) {
+      const binding = byName?.get(name);
+      const subject = binding?.subjects.find((candidate) => appliesTo(candidate, user, shelf));
+      if (!binding || !subject) continue;
+      const found = rulesOf(rules, binding);
+      const source = describe(binding, subject);
+      grants.push(typeof found === 'string' ? { source, rules: [], error: found } : { source, rules: found });
+    }
+  }
+  return grants;
+}
+
+/** The rules a binding gives, or why there are none. */
+function rulesOf(
+  rules: RuleShelf,
+  { roleKind, roleName, namespace }: Binding,
+): readonly PolicyRule[] | string {
+  if (roleKind === 'ClusterRole') {
+    return rules.get('')?.get(roleName) ?? `clusterrole.${RBAC_GROUP} "${roleName}" not found`;
+  }
+  if (roleKind === 'Role')
+    return rules.get(namespace)?.get(roleName) ?? `role.${RBAC_GROUP} "${roleName}" not found`;
+  return `unsupported role reference kind: "${roleKind}"`;
 }
 
 function place<T>(shelf: Shelf<T>, namespace: string, name: string, value: T | undefined): void {

@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { isMap, LineCounter, type ParsedNode, parseDocument } from 'yaml';
-import { badRequest, decodeProtobuf, failure, isProtobuf, StatusError } from '#server/kube';
+import type { StatusError } from '#server/kube';
+import { badRequest, decodeProtobuf, failure, isProtobuf } from '#server/kube';
 import type { KindDefinition } from '../kind.ts';
 import { scanJson } from './json-text.ts';
 
@@ -168,12 +169,10 @@ function findYamlDuplicates(node: ParsedNode | null, path: string, duplicates: s
       const member = path ? `${path}.${key}` : key;
       if (seen.has(key)) duplicates.push(`duplicate field ${JSON.stringify(member)}`);
       seen.add(key);
-      findYamlDuplicates(pair.value as ParsedNode | null, member, duplicates);
+      findYamlDuplicates(pair.value, member, duplicates);
     }
   } else if ('items' in node) {
-    (node.items as ParsedNode[]).forEach((item, index) =>
-      findYamlDuplicates(item, `${path}[${index}]`, duplicates),
-    );
+    node.items.forEach((item, index) => findYamlDuplicates(item, `${path}[${index}]`, duplicates));
   }
 }
 

@@ -13,7 +13,14 @@ import type { Operation } from '../registry/operation.ts';
 import { serveLog } from '../streaming/log.ts';
 import { createStreams, refuseStreamPost } from '../streaming/streams.ts';
 import { decodeBody, decodePatch, mediaTypeOf, readBody } from './body.ts';
-import { formatOrJson, type HttpAnswer, pageNotFound, sendAnswer, statusAnswer } from './http-answer.ts';
+import {
+  formatOrJson,
+  type HttpAnswer,
+  pageNotFound,
+  sendAnswer,
+  statusAnswer,
+  warningHeader,
+} from './http-answer.ts';
 import { negotiate } from './negotiation.ts';
 import { createPaths } from './paths.ts';
 import { joinText, type RenderContext, renderList, renderObject } from './render.ts';
@@ -116,9 +123,13 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       (text) => void (warnings.includes(text) || warnings.push(text)),
     );
     chain.authorize(op);
+    if (kind.deprecation) op.warn(kind.deprecation);
     const format = negotiate(request.headers.accept, isPretty(info, request));
     const context: RenderContext = { env: chain.env, kind, format, includeObject: includeObjectOf(info) };
-    if (op.verb === 'watch') return serveWatch(request, response, op, context);
+    if (op.verb === 'watch') {
+      if (warnings.length > 0) response.setHeader('Warning', warnings.map(warningHeader));
+      return serveWatch(request, response, op, context);
+    }
     const bytes = op.verb === 'get' || op.verb === 'list' ? undefined : await readBody(request);
     const answer = await chain.run(bytes ? withBody(op, bytes, request) : op);
     const rendered =
@@ -182,7 +193,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       await sendAnswer(
         request,
         response,
-        kind && isUnscoped(kind, info) ? methodRefused(request) : pageNotFound(),
+        kind && isMethodRefused(kind, info) ? methodRefused(request) : pageNotFound(),
       );
       return;
     }
@@ -367,15 +378,23 @@ function fits(kind: KindDefinition, info: RequestInfo): boolean {
   const { resource } = info;
   if (!resource || resource.rest.length > 0) return false;
   if (!kind.namespaced && resource.namespace !== undefined) return false;
-  if (isUnscoped(kind, info)) return false;
+  if (isMethodRefused(kind, info)) return false;
   return resource.subresource === undefined || offersSubresource(kind, resource.subresource);
 }
 
-/** A namespaced kind asked for without a namespace: only lists and watches go across. */
-function isUnscoped(kind: KindDefinition, info: RequestInfo): boolean {
+/**
+ * The path is known, the method is not among those of its route: a namespaced kind asked for without a namespace (only
+ * lists and watches go across), a create with a name, an update without.
+ */
+function isMethodRefused(kind: KindDefinition, info: RequestInfo): boolean {
   const { resource } = info;
-  if (!resource || !kind.namespaced || resource.namespace !== undefined || kind.virtual) return false;
-  return resource.verb !== 'list' && resource.verb !== 'watch';
+  if (!resource || kind.virtual) return false;
+  const { verb, namespace, name, subresource } = resource;
+  if (kind.namespaced && namespace === undefined && verb !== 'list' && verb !== 'watch') return true;
+  if (subresource !== undefined) return false;
+  return verb === 'create'
+    ? name !== undefined
+    : (verb === 'update' || verb === 'patch') && name === undefined;
 }
 
 function isApiMethodRefused(info: RequestInfo): boolean {

@@ -85,7 +85,7 @@ export async function sendAnswer(
 }
 
 /** RFC 7234 warning with code 299. Models k8s.io/apimachinery/pkg/util/net.NewWarningHeader. */
-function warningHeader(text: string): string {
+export function warningHeader(text: string): string {
   const clean = text.replace(/[\0-\x1f\x7f]+/g, ' ').slice(0, MAX_WARNING_LENGTH);
   const ascii = Buffer.from(clean, 'utf8').toString('latin1');
   return `299 - "${ascii.replace(/[\\"]/g, '\\$&')}"`;

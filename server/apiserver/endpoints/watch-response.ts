@@ -80,13 +80,11 @@ export function createWatchResponse(
       begin();
       const waiting = initial ?? [];
       initial = undefined;
-      if (over || waiting.length === 0) {
-        if (over) response.end();
-        return;
+      if (waiting.length > 0) {
+        const bytes = Buffer.concat(waiting);
+        allowance = MAX_WAITING_BYTES + bytes.length;
+        response.write(bytes);
       }
-      const bytes = Buffer.concat(waiting);
-      allowance = MAX_WAITING_BYTES + bytes.length;
-      response.write(bytes);
       if (over) response.end();
     },
     close() {

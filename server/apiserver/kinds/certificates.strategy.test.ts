@@ -16,7 +16,7 @@ type Status = NonNullable<CertificateSigningRequest['status']>;
 
 async function write(subresource: string, old: UnstructuredObject, status: Status): Promise<Status> {
   const next = { ...structuredClone(old), status: structuredClone(status) };
-  await csrStrategy.prepareForUpdate?.(next as UnstructuredObject, old, contextOf(facilities(), subresource));
+  await csrStrategy.prepareForUpdate?.(next, old, contextOf(facilities(), subresource));
   return next.status;
 }
 

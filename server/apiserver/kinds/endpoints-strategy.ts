@@ -80,18 +80,12 @@ export const endpointsStrategy: Strategy = {
 };
 
 function sliceAddressErrors(address: string, type: string, field: string): FieldError[] {
-  switch (type) {
-    case 'IPv4':
-      return isIP(address) === 4
-        ? addressErrors(address, field)
-        : [invalidValue(field, address, 'must be an IPv4 address')];
-    case 'IPv6':
-      return isIP(address) === 6
-        ? addressErrors(address, field)
-        : [invalidValue(field, address, 'must be an IPv6 address')];
-    default:
-      return eachInvalid(field, address, dnsSubdomainErrors(address));
-  }
+  if (type === 'FQDN') return eachInvalid(field, address, dnsSubdomainErrors(address));
+  const family = isIP(address);
+  if (family === 0) return [invalidValue(field, address, NOT_AN_IP)];
+  if (family !== (type === 'IPv4' ? 4 : 6))
+    return [invalidValue(field, address, `must be an ${type} address`)];
+  return addressErrors(address, field);
 }
 
 function slicePortErrors(slice: EndpointSlice): FieldError[] {

@@ -9,7 +9,7 @@ function firstSeen(event: Event): string | null | undefined {
 }
 
 function lastSeen(event: Event): string | null | undefined {
-  return event.series?.lastObservedTime ?? event.lastTimestamp ?? firstSeen(event);
+  return event.series ? event.series.lastObservedTime : (event.lastTimestamp ?? firstSeen(event));
 }
 
 function about(event: Event): string {

@@ -1,5 +1,5 @@
 import { badRequest, formatApiVersion, type UnstructuredObject, unknownFields } from '#server/kube';
-import { cloneJson, isRecord, setMember } from '../json.ts';
+import { cloneJson, isRecord, setMember, shown } from '../json.ts';
 import type { KindDefinition } from '../kind.ts';
 import type { Operation, RegistryEnvironment } from './operation.ts';
 import type { WriteOptions } from './options.ts';
@@ -34,12 +34,12 @@ export function shellOf(kind: KindDefinition, body: unknown): UnstructuredObject
   const gotKind = body['kind'] || kind.kind;
   if (gotVersion !== apiVersion) {
     throw badRequest(
-      `the API version in the data (${String(gotVersion)}) does not match the expected API version (${apiVersion})`,
+      `the API version in the data (${shown(gotVersion)}) does not match the expected API version (${apiVersion})`,
     );
   }
   if (gotKind !== kind.kind) {
     throw badRequest(
-      `${String(gotKind)} in version "${kind.version}" cannot be handled as a ${kind.kind}: converting (${kind.version}.${String(gotKind)}) to (${kind.version}.${kind.kind}): unknown conversion`,
+      `${shown(gotKind)} in version "${kind.version}" cannot be handled as a ${kind.kind}: converting (${kind.version}.${shown(gotKind)}) to (${kind.version}.${kind.kind}): unknown conversion`,
     );
   }
   const object: UnstructuredObject = {

@@ -15,7 +15,7 @@ import {
   type UnstructuredObject,
   unknownFields,
 } from '#server/kube';
-import { cloneJson, isRecord } from '../json.ts';
+import { cloneJson, isRecord, shown } from '../json.ts';
 import { storeNew } from './create.ts';
 import { matchName, matchNamespace, shellOf } from './decode.ts';
 import {
@@ -190,7 +190,7 @@ function appliedObject(op: Operation): UnstructuredObject {
   if (!isRecord(body)) throw badRequest('error decoding YAML: the applied configuration must be an object');
   if (!body['apiVersion'] || !body['kind']) {
     throw badRequest(
-      `invalid object type: ${JSON.stringify(String(body['apiVersion'] ?? ''))}, Kind=${String(body['kind'] ?? '')}`,
+      `invalid object type: ${JSON.stringify(shown(body['apiVersion']))}, Kind=${shown(body['kind'])}`,
     );
   }
   const object = shellOf(op.kind, body);

@@ -12,7 +12,7 @@ import {
   type Status,
   type UnstructuredObject,
 } from '#server/kube';
-import { cloneJson, freezeJson, isRecord } from '../json.ts';
+import { cloneJson, freezeJson, isRecord, shown } from '../json.ts';
 import { as } from '../kind.ts';
 import { shapeAsGo } from '../kinds/go-shape.ts';
 import { bindPod as putOnNode } from '../kinds/pod-binding.ts';
@@ -20,6 +20,27 @@ import { deleteNamed } from './delete.ts';
 import type { ObjectAnswer, Operation, RegistryEnvironment } from './operation.ts';
 import { writeOptions } from './options.ts';
 import { changeObject } from './update.ts';
+
+/** A create below an object, on its way through admission. */
+async function admitCreate(
+  env: RegistryEnvironment,
+  op: Operation,
+  subresource: string,
+  object: UnstructuredObject,
+  dryRun: boolean,
+): Promise<void> {
+  await env.admission.admit({
+    operation: 'CREATE',
+    kind: op.kind,
+    subresource,
+    namespace: op.namespace,
+    name: op.name ?? '',
+    object,
+    user: op.user,
+    dryRun,
+    server: env.facilities,
+  });
+}
 
 function created(): ObjectAnswer {
   const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
@@ -32,7 +53,7 @@ export function bodyOf(op: Operation, schemaType: string): UnstructuredObject {
   if (!isRecord(op.body)) throw badRequest(`the object provided is unrecognized (must be of type ${kind})`);
   if (op.body['kind'] !== undefined && op.body['kind'] !== kind) {
     throw badRequest(
-      `${String(op.body['kind'])} in version "${op.kind.version}" cannot be handled as a ${kind}`,
+      `${shown(op.body['kind'])} in version "${op.kind.version}" cannot be handled as a ${kind}`,
     );
   }
   const packageName = schemaType.slice(0, schemaType.indexOf('#'));
@@ -57,6 +78,7 @@ export async function bindPod(env: RegistryEnvironment, op: Operation): Promise<
   if (binding.metadata.name && binding.metadata.name !== name) {
     throw badRequest('name in URL does not match name in Binding object');
   }
+  await admitCreate(env, { ...op, name }, 'binding', binding, options.dryRun);
   await changeObject(
     env,
     { ...op, name, subresource: 'binding' },
@@ -96,25 +118,24 @@ export async function evictPod(
   op: Operation,
   gates: readonly EvictionGate[] = [],
 ): Promise<ObjectAnswer> {
-  writeOptions(op, 'CreateOptions');
+  const { dryRun: pretended } = writeOptions(op, 'CreateOptions');
   const eviction = bodyOf(op, 'policy/v1#Eviction');
   const name = op.name ?? '';
   if (eviction.metadata.name && eviction.metadata.name !== name) {
     throw badRequest('name in URL does not match name in Eviction object');
   }
+  await admitCreate(env, op, 'eviction', eviction, pretended);
   const pod = env.facilities.read(op.kind, op.namespace, name);
   if (pod) for (const gate of gates) gate(pod);
-  const options: DeleteOptions = isRecord(eviction['deleteOptions'])
-    ? (eviction['deleteOptions'] as DeleteOptions)
-    : {};
-  const dryRun = op.query['dryRun'] === 'All' ? ['All'] : (options.dryRun ?? []);
+  const options: DeleteOptions = isRecord(eviction['deleteOptions']) ? eviction['deleteOptions'] : {};
+  const dryRun = pretended ? ['All'] : (options.dryRun ?? []);
   await deleteNamed(env, { ...op, subresource: undefined }, name, { ...options, dryRun });
   return created();
 }
 
 /** POST of a TokenRequest. Models pkg/registry/core/serviceaccount/storage/token.go. */
 export async function requestToken(env: RegistryEnvironment, op: Operation): Promise<ObjectAnswer> {
-  writeOptions(op, 'CreateOptions');
+  const { dryRun } = writeOptions(op, 'CreateOptions');
   const request = bodyOf(op, 'authentication/v1#TokenRequest');
   const name = op.name ?? '';
   const account = env.facilities.read(op.kind, op.namespace, name);
@@ -124,6 +145,7 @@ export async function requestToken(env: RegistryEnvironment, op: Operation): Pro
   const seconds =
     typeof spec['expirationSeconds'] === 'number' ? spec['expirationSeconds'] : DEFAULT_TOKEN_SECONDS;
   checkExpiration(name, seconds);
+  await admitCreate(env, op, 'token', request, dryRun);
   const bound = boundObject(env, op, name, spec['boundObjectRef']);
   const audiences = Array.isArray(spec['audiences']) ? spec['audiences'].map(String) : [];
   const issued = await env.facilities.tokens.issue({
@@ -175,7 +197,7 @@ function boundObject(
 ): { kind: string; name: string; uid: string } | undefined {
   if (!isRecord(reference)) return undefined;
   const [apiVersion, kind, name, uid] = ['apiVersion', 'kind', 'name', 'uid'].map((key) =>
-    String(reference[key] ?? ''),
+    shown(reference[key]),
   ) as [string, string, string, string];
   const resource = BINDABLE[`${apiVersion}/${kind}`];
   if (!resource) throw badRequest(`cannot bind token to object of type ${apiVersion}, Kind=${kind}`);

@@ -7,7 +7,7 @@ import {
   STALE_WRITE,
   type UnstructuredObject,
 } from '#server/kube';
-import { cloneJson, freezeJson, isRecord } from '../json.ts';
+import { cloneJson, freezeJson, isRecord, shown } from '../json.ts';
 import { shapeAsGo } from '../kinds/go-shape.ts';
 import { objectStorageKey } from '../storage.ts';
 import type { ObjectAnswer, Operation, RegistryEnvironment } from './operation.ts';
@@ -106,7 +106,7 @@ function selectorText(selector: unknown): string | undefined {
 function checkScale(op: Operation, value: unknown): UnstructuredObject {
   if (!isRecord(value)) throw badRequest('the object provided is unrecognized (must be of type Scale)');
   if (value['kind'] && value['kind'] !== 'Scale') {
-    throw badRequest(`${String(value['kind'])} cannot be handled as a Scale`);
+    throw badRequest(`${shown(value['kind'])} cannot be handled as a Scale`);
   }
   const scale = cloneJson({
     ...value,

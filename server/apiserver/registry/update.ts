@@ -110,7 +110,9 @@ async function changeEntry(
   carryOver(next, live);
   if (!change.managed) setManagedFields(env, op, next, live);
   const context = requestContext(env, op, options.dryRun);
-  await env.admission.admit({
+  // A binding was admitted as the create of a Binding.
+  const admitted = change.part === 'binding' ? undefined : env.admission;
+  await admitted?.admit({
     operation: 'UPDATE',
     kind,
     ...(op.subresource ? { subresource: op.subresource } : {}),
@@ -220,8 +222,10 @@ function sameBesideStatus(a: UnstructuredObject, b: UnstructuredObject): boolean
 function validateChange(op: Operation, part: Part, next: UnstructuredObject, live: UnstructuredObject): void {
   const { strategy } = op.kind;
   const errors = [...metadataErrors(next, op.kind), ...metadataUpdateErrors(next, live)];
-  if (part === 'main' || part === 'scale') errors.push(...(strategy.validateUpdate?.(next, live) ?? []));
   if (part === 'status') errors.push(...(strategy.validateStatusUpdate?.(next, live) ?? []));
+  // A binding sets what no update may; its own rules were checked. Finalizers of a namespace have no others.
+  else if (part !== 'binding' && part !== 'finalize')
+    errors.push(...(strategy.validateUpdate?.(next, live) ?? []));
   if (errors.length > 0) throw invalid(op.kind, live.metadata.name, errors);
 }
 

@@ -129,7 +129,7 @@ export function createChannels(wanted: Wanted): Channels {
     signal: aborted.signal,
   };
   const drained = async (): Promise<void> => {
-    await Promise.all([stdout, stderr].map((writable) => (writable ? flushed(writable) : undefined)));
+    await Promise.all(stderr ? [flushed(stdout), flushed(stderr)] : [flushed(stdout)]);
   };
   return {
     io,

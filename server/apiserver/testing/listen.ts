@@ -1,3 +1,4 @@
+/* eslint-disable @typescript-eslint/no-explicit-any -- answers are read as whatever they are */
 import { createServer, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ApiServer } from '../server.ts';
@@ -5,6 +6,7 @@ import type { ApiServer } from '../server.ts';
 export interface HttpReply {
   code: number;
   headers: IncomingHttpHeaders;
+  body: Buffer;
   text: string;
   json(): any;
 }
@@ -27,6 +29,7 @@ export interface SendOptions {
 export interface TestStream {
   /** The next `count` lines, parsed. */
   next(count: number): Promise<any[]>;
+  nextText(count: number): Promise<string[]>;
   readonly ended: Promise<void>;
   readonly paused: () => void;
   stop(): void;
@@ -58,16 +61,19 @@ export async function listen(server: ApiServer, defaultToken = ''): Promise<Test
             : JSON.stringify(body);
       const headers = headersOf(options);
       if (bytes !== undefined && !headers['content-type']) headers['content-type'] = 'application/json';
+      if (bytes !== undefined) headers['content-length'] = String(Buffer.byteLength(bytes));
       return new Promise((resolve, reject) => {
         const sent = httpRequest({ host: '127.0.0.1', port, method, path, headers }, (reply) => {
           const chunks: Buffer[] = [];
           reply.on('data', (chunk: Buffer) => chunks.push(chunk));
           reply.on('error', reject);
           reply.on('end', () => {
-            const text = Buffer.concat(chunks).toString('utf8');
+            const all = Buffer.concat(chunks);
+            const text = all.toString('utf8');
             resolve({
               code: reply.statusCode ?? 0,
               headers: reply.headers,
+              body: all,
               text,
               json: () => JSON.parse(text),
             });
@@ -109,13 +115,16 @@ export async function listen(server: ApiServer, defaultToken = ''): Promise<Test
       return {
         ended,
         paused: () => pause(),
-        async next(count) {
+        async nextText(count) {
           while (lines.length < count) {
             await new Promise<void>((resolve) => {
               wake = resolve;
             });
           }
-          return lines.splice(0, count).map((text) => JSON.parse(text));
+          return lines.splice(0, count);
+        },
+        async next(count) {
+          return (await this.nextText(count)).map((text) => JSON.parse(text));
         },
         stop: () => void sent.destroy(),
       };

@@ -21,7 +21,7 @@ export function pod(name: string, overrides: Partial<Pod['spec']> = {}): Pod {
     kind: 'Pod',
     metadata: { name, namespace: 'default' },
     spec: { containers: [{ name: 'main', image: 'nginx' }], ...overrides },
-  } as Pod;
+  };
 }
 
 /** Pods need the service account `default`, which a controller makes in a whole cluster. */

@@ -1,4 +1,4 @@
-import { OperationalError, errorMessage } from '#server/base';
+import { errorMessage, OperationalError } from '#server/base';
 import { type Client, parseKubeconfig, type RestConfig } from '#server/client';
 import { inClusterConfig, type Process, readText } from '#server/node';
 import type { Klog } from '../klog.ts';
@@ -34,13 +34,17 @@ export function dialServedCluster(
   log: Klog,
 ): DialCluster {
   if (kubeconfig === '' && master === '') {
-    const text = 'Neither --kubeconfig nor --master was specified.  Using the inClusterConfig.  This might not work.';
+    const text =
+      'Neither --kubeconfig nor --master was specified.  Using the inClusterConfig.  This might not work.';
     log.warning('client_config.go:667', text);
     try {
       return dialInCluster(process);
     } catch (error) {
       const why = errorMessage(error);
-      log.warning('client_config.go:672', `error creating inClusterConfig, falling back to default config: ${why}`);
+      log.warning(
+        'client_config.go:672',
+        `error creating inClusterConfig, falling back to default config: ${why}`,
+      );
       throw new OperationalError(
         'invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable',
       );

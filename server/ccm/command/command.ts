@@ -4,7 +4,7 @@ import type { CloudProvider } from '../contract.ts';
 import { createKlog, type Klog } from '../klog.ts';
 import { createCloudMetrics } from '../metrics.ts';
 import { initCloudProvider } from '../providers/registry.ts';
-import { dialConfig, type DialCluster, dialInCluster, dialServedCluster } from './clients.ts';
+import { type DialCluster, dialConfig, dialInCluster, dialServedCluster } from './clients.ts';
 import { CONTROLLER_NAMES } from './controllers.ts';
 import { FlagError, type ParsedFlags, parseFlags } from './flag-set.ts';
 import { FLAGS, helpText, usageText } from './flags.ts';

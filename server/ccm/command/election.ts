@@ -1,7 +1,7 @@
-import { errorMessage, type Clock, type Ids } from '#server/base';
+import { type Clock, errorMessage, type Ids } from '#server/base';
 import { type Client, type EventRecorder, type LeaderElection, runLeaderElection } from '#server/client';
 import { isNotFound } from '#server/kube';
-import { klogLogger, type Klog } from '../klog.ts';
+import { type Klog, klogLogger } from '../klog.ts';
 import type { CommandOptions } from './options.ts';
 
 export interface ElectionOptions {
@@ -60,7 +60,11 @@ function tellingClient(client: Client, lease: string, log: Klog): Client {
     ...client,
     get: (...call) => telling(client.get(...call), READ, `error retrieving resource lock ${lease}`),
     create: (...call) =>
-      telling(client.create(...call), 'leaderelection.go:452', 'error initially creating leader election record'),
+      telling(
+        client.create(...call),
+        'leaderelection.go:452',
+        'error initially creating leader election record',
+      ),
     update: (...call) => telling(client.update(...call), 'leaderelection.go:484', 'Failed to update lock'),
   };
 }

@@ -1,5 +1,15 @@
 /** How a flag's text becomes its value. Durations are milliseconds. */
-export type FlagType = 'string' | 'bool' | 'int' | 'int32' | 'float32' | 'duration' | 'strings' | 'ip' | 'level' | 'other';
+export type FlagType =
+  | 'string'
+  | 'bool'
+  | 'int'
+  | 'int32'
+  | 'float32'
+  | 'duration'
+  | 'strings'
+  | 'ip'
+  | 'level'
+  | 'other';
 
 export interface Flag {
   readonly name: string;
@@ -93,7 +103,9 @@ function complaint(type: FlagType, value: string): string | undefined {
   const quoted = JSON.stringify(value);
   switch (type) {
     case 'bool':
-      return parseBool(value) === undefined ? `strconv.ParseBool: parsing ${quoted}: invalid syntax` : undefined;
+      return parseBool(value) === undefined
+        ? `strconv.ParseBool: parsing ${quoted}: invalid syntax`
+        : undefined;
     case 'int':
     case 'int32':
     case 'level':
@@ -130,8 +142,8 @@ export function parseBool(value: string): boolean | undefined {
 const UNITS: Readonly<Record<string, number>> = {
   ns: 1e-6,
   us: 1e-3,
-  'µs': 1e-3,
-  'μs': 1e-3,
+  µs: 1e-3,
+  μs: 1e-3,
   ms: 1,
   s: 1000,
   m: 60_000,

@@ -18,12 +18,22 @@ const SECTIONS: readonly (readonly [title: string, rows: readonly Row[]])[] = [
     [
       ['cloud-provider', 'string', '', 'The cloud to serve: kubevirt.'],
       ['cloud-config', 'string', '', "File with the cloud provider's configuration."],
-      ['controllers', 'strings', '[*]', "Which controllers run: '*' for all, 'foo' for one, '-foo' to leave one out."],
+      [
+        'controllers',
+        'strings',
+        '[*]',
+        "Which controllers run: '*' for all, 'foo' for one, '-foo' to leave one out.",
+      ],
       ['cluster-name', 'string', 'kubernetes', "The cluster's name towards the cloud."],
       ['cluster-cidr', 'string', '', 'Address ranges of pods, separated by commas.'],
       ['allocate-node-cidrs', 'bool', 'false', 'Whether nodes get address ranges for their pods.'],
       ['cidr-allocator-type', 'string', 'RangeAllocator', 'How these ranges are chosen.'],
-      ['configure-cloud-routes', 'bool', 'true', "Whether the cloud's routes follow the nodes' address ranges."],
+      [
+        'configure-cloud-routes',
+        'bool',
+        'true',
+        "Whether the cloud's routes follow the nodes' address ranges.",
+      ],
       ['node-monitor-period', 'duration', '5s', 'How often the lifecycle of nodes is looked at.'],
       ['route-reconciliation-period', 'duration', '10s', 'How often routes are looked at.'],
       ['controller-start-interval', 'duration', '0s', 'Pause between the starts of two controllers.'],
@@ -31,15 +41,35 @@ const SECTIONS: readonly (readonly [title: string, rows: readonly Row[]])[] = [
       ['kube-api-qps', 'float32', '20', 'Has no effect: requests here are not limited.'],
       ['kube-api-burst', 'int32', '30', 'Has no effect: requests here are not limited.'],
       ['kube-api-content-type', 'string', 'application/vnd.kubernetes.protobuf', 'Has no effect.'],
-      ['use-service-account-credentials', 'bool', 'false', 'Has no effect: all controllers use the kubeconfig.'],
+      [
+        'use-service-account-credentials',
+        'bool',
+        'false',
+        'Has no effect: all controllers use the kubeconfig.',
+      ],
       ['external-cloud-volume-plugin', 'string', '', 'Has no effect.'],
       ['feature-gates', 'other', '', 'Has no effect.'],
       ['enable-leader-migration', 'bool', 'false', 'Has no effect.'],
       ['leader-migration-config', 'string', '', 'Has no effect.'],
       ['leader-elect', 'bool', 'true', 'Wait for the lease before working.'],
-      ['leader-elect-lease-duration', 'duration', '15s', 'How long others respect a lease that is not renewed.'],
-      ['leader-elect-renew-deadline', 'duration', '10s', 'How long the leader tries to renew before it gives up.'],
-      ['leader-elect-retry-period', 'duration', '2s', 'Pause between two attempts to get or renew the lease.'],
+      [
+        'leader-elect-lease-duration',
+        'duration',
+        '15s',
+        'How long others respect a lease that is not renewed.',
+      ],
+      [
+        'leader-elect-renew-deadline',
+        'duration',
+        '10s',
+        'How long the leader tries to renew before it gives up.',
+      ],
+      [
+        'leader-elect-retry-period',
+        'duration',
+        '2s',
+        'Pause between two attempts to get or renew the lease.',
+      ],
       ['leader-elect-resource-lock', 'string', 'leases', "What is locked: 'leases'."],
       ['leader-elect-resource-name', 'string', 'cloud-controller-manager', 'Name of the Lease.'],
       ['leader-elect-resource-namespace', 'string', 'kube-system', 'Namespace of the Lease.'],
@@ -73,7 +103,12 @@ const SECTIONS: readonly (readonly [title: string, rows: readonly Row[]])[] = [
     'Cloud-node-controller flags',
     [
       ['concurrent-node-syncs', 'int32', '1', 'How many nodes are initialised at once.'],
-      ['concurrent-node-status-updates', 'int32', '0', "How many nodes' addresses are updated at once; 0: as many as are initialised."],
+      [
+        'concurrent-node-status-updates',
+        'int32',
+        '0',
+        "How many nodes' addresses are updated at once; 0: as many as are initialised.",
+      ],
     ],
   ],
   [
@@ -185,11 +220,15 @@ export function helpText(): string {
 }
 
 function sectionText({ title, flags }: FlagSection): string {
-  const lines = [...flags].sort((a, b) => (a.name < b.name ? -1 : 1)).map((flag) => {
-    const shorthand = flag.shorthand ? `-${flag.shorthand}, ` : '    ';
-    const type = flag.type === 'bool' ? '' : ` ${flag.type === 'other' ? 'value' : flag.type}`;
-    const fallback = ['', 'false', '0', '[]', '0s'].includes(flag.fallback) ? '' : ` (default ${flag.fallback})`;
-    return `  ${shorthand}--${flag.name}${type}\n                ${flag.usage}${fallback}\n`;
-  });
+  const lines = [...flags]
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map((flag) => {
+      const shorthand = flag.shorthand ? `-${flag.shorthand}, ` : '    ';
+      const type = flag.type === 'bool' ? '' : ` ${flag.type === 'other' ? 'value' : flag.type}`;
+      const fallback = ['', 'false', '0', '[]', '0s'].includes(flag.fallback)
+        ? ''
+        : ` (default ${flag.fallback})`;
+      return `  ${shorthand}--${flag.name}${type}\n                ${flag.usage}${fallback}\n`;
+    });
   return `\n${title}:\n\n${lines.join('')}`;
 }

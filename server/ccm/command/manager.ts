@@ -1,5 +1,10 @@
-import { createDisposables, errorMessage, type Clock, type Ids } from '#server/base';
-import { createEventRecorder, createInformerFactory, type EventRecorder } from '#server/client';
+import { type Clock, createDisposables, errorMessage, type Ids } from '#server/base';
+import {
+  createEventRecorder,
+  createInformerFactory,
+  type EventRecorder,
+  type LeaderElection,
+} from '#server/client';
 import type { CloudProvider } from '../contract.ts';
 import type { CloudController, CloudControllerContext } from '../controller.ts';
 import { type Klog, klogLogger } from '../klog.ts';
@@ -23,7 +28,7 @@ export interface ManagerOptions {
   metrics: CloudMetrics;
   hostname: string;
   /** Told of each controller that runs, for /healthz. */
-  onControllerStarted(name: string): void;
+  onControllerStarted: (name: string) => void;
   /** The program ends: no more lines, nothing new. */
   signal: AbortSignal;
 }
@@ -40,41 +45,33 @@ const FATAL = 255;
  * Models Run of k8s.io/cloud-provider/app/controllermanager.go.
  */
 export async function runManager(manager: ManagerOptions): Promise<number> {
-  const { options, dial, clock, ids, log, metrics, signal, hostname } = manager;
-  const { leaderElection } = options;
+  const { options, dial, clock, log, signal } = manager;
   const running = createDisposables();
-  let end: End = () => undefined;
+  let over = false;
+  let resolveEnd: End = () => undefined;
   const ended = new Promise<number>((resolve) => {
-    end = resolve;
+    resolveEnd = resolve;
   });
+  const end: End = (code) => {
+    over = true;
+    resolveEnd(code);
+  };
   signal.addEventListener('abort', () => end(0), { once: true });
+  if (signal.aborted) end(0);
   log.info('controllermanager.go:160', `Version: ${VERSION}`);
   tellMissing(manager);
   const recorder = recorderOf(manager, dial(COMPONENT), COMPONENT);
   running.defer(() => recorder.stop());
-  const lead = async (term: AbortSignal): Promise<void> => {
-    await startControllers(manager, term, (controller) => running.defer(controller), end);
-  };
   try {
     // A lock that finds no API server waits for seconds; a look at its health is over in the moment it answers.
     await waitForApiServer(dial('shared-informers'), clock, signal);
-    if (leaderElection.leaderElect) {
-      const election = standForElection({
-        client: dial('leader-election'),
-        clock,
-        ids,
-        log,
-        recorder,
-        identity: `${hostname}_${ids.uid()}`,
-        settings: leaderElection,
-        async onStarted(term) {
-          metrics.leading(leaderElection.resourceName, true);
-          await lead(term);
-        },
-        onStopped() {
-          if (!signal.aborted) loseLease(manager, end);
-        },
-      });
+    const defer = (stop: () => void | Promise<void>): void => running.defer(stop);
+    const lead = (term: AbortSignal): Promise<void> => startControllers(manager, term, defer, end);
+    if (options.leaderElection.leaderElect) {
+      const lost = (): void => {
+        if (!over) loseLease(manager, end);
+      };
+      const election = elect(manager, recorder, lead, lost);
       running.defer(async () => {
         recorder.stop();
         await election.stop();
@@ -91,6 +88,33 @@ export async function runManager(manager: ManagerOptions): Promise<number> {
   }
 }
 
+/** Stands for the lease; `lead` begins when it is had, `lost` is told when it is no more. */
+function elect(
+  { options, dial, clock, ids, log, metrics, hostname }: ManagerOptions,
+  recorder: EventRecorder,
+  lead: (term: AbortSignal) => Promise<void>,
+  lost: () => void,
+): LeaderElection {
+  const settings = options.leaderElection;
+  return standForElection({
+    client: dial('leader-election'),
+    clock,
+    ids,
+    log,
+    recorder,
+    identity: `${hostname}_${ids.uid()}`,
+    settings,
+    async onStarted(term) {
+      metrics.leading(settings.resourceName, true);
+      await lead(term);
+    },
+    onStopped() {
+      metrics.leading(settings.resourceName, false);
+      lost();
+    },
+  });
+}
+
 function loseLease({ options, log }: ManagerOptions, end: End): void {
   const { resourceNamespace, resourceName } = options.leaderElection;
   const why = 'context deadline exceeded';
@@ -101,10 +125,15 @@ function loseLease({ options, log }: ManagerOptions, end: End): void {
 
 /** Says which controllers somebody may wait for in vain. */
 function tellMissing({ log, options }: ManagerOptions): void {
-  const missing = CONTROLLERS.filter(({ start, name }) => !start && isControllerEnabled(name, options.controllers));
+  const missing = CONTROLLERS.filter(
+    ({ start, name }) => !start && isControllerEnabled(name, options.controllers),
+  );
   if (missing.length === 0) return;
   const names = missing.map(({ name }) => `"${name}"`).join(', ');
-  log.warning('controllers.ts:1', `This version does not have these controllers and does not start them: ${names}`);
+  log.warning(
+    'controllers.ts:1',
+    `This version does not have these controllers and does not start them: ${names}`,
+  );
 }
 
 /** Starts what is enabled. Whatever keeps that from happening ends the program. */
@@ -191,6 +220,12 @@ function recorderOf(
   client: ReturnType<DialCluster>,
   component: string,
 ): EventRecorder {
-  const recorder = createEventRecorder({ client, component, clock, ids, log: klogLogger(log, 'event.go:368') });
+  const recorder = createEventRecorder({
+    client,
+    component,
+    clock,
+    ids,
+    log: klogLogger(log, 'event.go:368'),
+  });
   return loggedRecorder(recorder, log);
 }

@@ -1,5 +1,5 @@
+import { type ParsedFlags, parseBool, parseDuration } from './flag-set.ts';
 import { FLAGS } from './flags.ts';
-import { parseBool, parseDuration, type ParsedFlags } from './flag-set.ts';
 
 /** What the command line says. Durations in milliseconds. */
 export interface CommandOptions {
@@ -91,7 +91,9 @@ export function validationError(options: CommandOptions, known: readonly string[
   }
   const port = options.securePort;
   if (port < 0 || port > 65_535) {
-    errors.push(`--secure-port ${port} must be between 0 and 65535, inclusive. 0 for turning off secure port`);
+    errors.push(
+      `--secure-port ${port} must be between 0 and 65535, inclusive. 0 for turning off secure port`,
+    );
   }
   if (options.cloudProvider === '') errors.push('--cloud-provider cannot be empty');
   const distinct = [...new Set(errors)];

@@ -1,5 +1,12 @@
 import { createServer } from 'node:http';
-import type { NetworkNamespace, ProbeAnswer } from '#server/node';
+import { OperationalError } from '#server/base';
+import {
+  type Connection,
+  type Listener,
+  NetworkError,
+  type NetworkNamespace,
+  type ProbeAnswer,
+} from '#server/node';
 import type { CloudMetrics } from '../metrics.ts';
 
 export interface ServingOptions {
@@ -7,13 +14,13 @@ export interface ServingOptions {
   port: number;
   metrics: CloudMetrics;
   /** The names of what is healthy as long as the process runs. */
-  checks(): readonly string[];
+  checks: () => readonly string[];
 }
 
 const NOT_FOUND: ProbeAnswer = { status: 404, body: '404 page not found\n' };
 
 /**
- * Serves /healthz and /metrics to the pod's network, without TLS and to everybody. Throws NetworkError when the port is
+ * Serves /healthz and /metrics to the pod's network, without TLS and to everybody. Throws OperationalError when the port is
  * taken. Models k8s.io/controller-manager/app/serve.go and k8s.io/apiserver/pkg/server/healthz, less authentication.
  */
 export function serveHealth({ network, port, metrics, checks }: ServingOptions): { close(): void } {
@@ -35,8 +42,9 @@ export function serveHealth({ network, port, metrics, checks }: ServingOptions):
       () => response.writeHead(500).end(),
     );
   });
-  const listener = network.listen(port, ({ stream }) => void server.emit('connection', stream), {
-    health: answer,
+  const listener = listenOn(port, () => {
+    const accept = ({ stream }: Connection): void => void server.emit('connection', stream);
+    return network.listen(port, accept, { health: answer });
   });
   return {
     close() {
@@ -44,4 +52,16 @@ export function serveHealth({ network, port, metrics, checks }: ServingOptions):
       server.closeAllConnections();
     },
   };
+}
+
+function listenOn(port: number, listen: () => Listener): Listener {
+  try {
+    return listen();
+  } catch (error) {
+    if (!(error instanceof NetworkError) || error.code !== 'EADDRINUSE') throw error;
+    const where = `0.0.0.0:${port}`;
+    throw new OperationalError(
+      `failed to create listener: failed to listen on ${where}: listen tcp ${where}: bind: address already in use`,
+    );
+  }
 }

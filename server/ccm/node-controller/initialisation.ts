@@ -26,7 +26,8 @@ export function initialisation(node: Node, metadata: InstanceMetadata, log: Klog
   const spec = !node.spec.providerID && providerID ? { providerID } : {};
   const fromCloud = cloudLabels(metadata);
   for (const [key, value] of Object.entries(fromCloud)) {
-    if (log.enabled(2)) log.info('node_controller.go:512', `Adding node label from cloud provider: ${key}=${value}`);
+    if (log.enabled(2))
+      log.info('node_controller.go:512', `Adding node label from cloud provider: ${key}=${value}`);
   }
   return (current) => {
     const nodeLabels = withAdditional({ ...current.metadata.labels, ...fromCloud }, metadata, log);
@@ -34,7 +35,10 @@ export function initialisation(node: Node, metadata: InstanceMetadata, log: Klog
     const left = before.filter((taint) => !isCloudTaint(taint));
     return {
       ...current,
-      metadata: { ...current.metadata, ...(Object.keys(nodeLabels).length > 0 ? { labels: nodeLabels } : {}) },
+      metadata: {
+        ...current.metadata,
+        ...(Object.keys(nodeLabels).length > 0 ? { labels: nodeLabels } : {}),
+      },
       spec: { ...rest, ...spec, ...(left.length > 0 ? { taints: left } : {}) },
     };
   };

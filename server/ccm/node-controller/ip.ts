@@ -17,7 +17,8 @@ function ipv4(text: string): string | undefined {
 }
 
 function ipv6(text: string): string | undefined {
-  if (!/^[0-9a-fA-F:.]+$/.test(text) || !text.includes(':') || !URL.canParse(`http://[${text}]/`)) return undefined;
+  if (!/^[0-9a-fA-F:.]+$/.test(text) || !text.includes(':') || !URL.canParse(`http://[${text}]/`))
+    return undefined;
   const canonical = new URL(`http://[${text}]/`).hostname.slice(1, -1);
   const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(canonical);
   if (!mapped) return canonical;

@@ -2,8 +2,8 @@ import { errorMessage } from '#server/base';
 import type { Node, NodeAddress } from '#server/kube';
 import {
   type CloudProvider,
-  InstanceNotFound,
   type InstanceMetadata,
+  InstanceNotFound,
   type Instances,
   NotImplemented,
 } from '../contract.ts';
@@ -43,7 +43,11 @@ function instancesOf(cloud: CloudProvider): Instances {
   return cloud.instances;
 }
 
-async function firstGenerationMetadata(cloud: CloudProvider, node: Node, log: Klog): Promise<InstanceMetadata> {
+async function firstGenerationMetadata(
+  cloud: CloudProvider,
+  node: Node,
+  log: Klog,
+): Promise<InstanceMetadata> {
   const { name } = node.metadata;
   const instances = instancesOf(cloud);
   const providerID = node.spec.providerID || (await lookUpProviderID(cloud, instances, name, log));
@@ -51,7 +55,8 @@ async function firstGenerationMetadata(cloud: CloudProvider, node: Node, log: Kl
   const instanceType = await byIDOrName(
     () => instances.instanceTypeByProviderID(providerID),
     () => instances.instanceType(name),
-    (byID, byName) => `InstanceType: Error fetching by providerID: ${byID} Error fetching by NodeName: ${byName}`,
+    (byID, byName) =>
+      `InstanceType: Error fetching by providerID: ${byID} Error fetching by NodeName: ${byName}`,
   );
   const metadata = { providerID, instanceType, nodeAddresses, zone: '', region: '' };
   const { zones } = cloud;
@@ -66,7 +71,12 @@ async function firstGenerationMetadata(cloud: CloudProvider, node: Node, log: Kl
 }
 
 /** A cloud that has no provider IDs says so, and its nodes are found by name from then on. */
-async function lookUpProviderID(cloud: CloudProvider, instances: Instances, name: string, log: Klog): Promise<string> {
+async function lookUpProviderID(
+  cloud: CloudProvider,
+  instances: Instances,
+  name: string,
+  log: Klog,
+): Promise<string> {
   try {
     return `${cloud.providerName}://${await instances.instanceID(name)}`;
   } catch (error) {
@@ -80,7 +90,11 @@ async function lookUpProviderID(cloud: CloudProvider, instances: Instances, name
   }
 }
 
-function addressesOf(instances: Instances, providerID: string, name: string): Promise<readonly NodeAddress[]> {
+function addressesOf(
+  instances: Instances,
+  providerID: string,
+  name: string,
+): Promise<readonly NodeAddress[]> {
   return byIDOrName(
     () => instances.nodeAddressesByProviderID(providerID),
     () => instances.nodeAddresses(name),

@@ -47,7 +47,10 @@ export function startCloudNodeController(
 ): CloudController | undefined {
   const { clock, cloud, log, informers } = context;
   if (!cloud.instances && !cloud.instancesV2) {
-    log.warning('core.go:53', 'failed to start cloud node controller: cloud provider does not support instances');
+    log.warning(
+      'core.go:53',
+      'failed to start cloud node controller: cloud provider does not support instances',
+    );
     return undefined;
   }
   const stopping = new AbortController();
@@ -77,7 +80,8 @@ export function startCloudNodeController(
     await watchAddresses(running, options);
   };
   const finished = run().catch((error: unknown) => {
-    if (!stopping.signal.aborted) log.error('node_controller.go:187', `failed to wait for caches to sync: ${errorMessage(error)}`);
+    if (!stopping.signal.aborted)
+      log.error('node_controller.go:187', `failed to wait for caches to sync: ${errorMessage(error)}`);
   });
   return {
     async stop() {
@@ -214,7 +218,10 @@ async function refreshAddresses(running: Running, node: Node): Promise<void> {
   const { cloud, log } = running;
   if (isUninitialized(node)) {
     if (log.enabled(5)) {
-      log.info('node_controller.go:279', `This node ${node.metadata.name} is still tainted. Will not process.`);
+      log.info(
+        'node_controller.go:279',
+        `This node ${node.metadata.name} is still tainted. Will not process.`,
+      );
     }
     return;
   }

@@ -1,3 +1,4 @@
+import { cloneJson } from '#server/kube';
 import { createHash } from 'node:crypto';
 import { enterPhase, setCondition } from './conditions.ts';
 import type { RunningMachine } from './machine.ts';
@@ -21,7 +22,7 @@ function guestOsInfo({ osName, osVersion, kernel }: RunningMachine['guest']): Re
  * Models updateVMIStatus of kubevirt pkg/virt-handler/vm.go.
  */
 export function withRunningGuest(vmi: VirtualMachineInstance, machine: RunningMachine, time: string): VirtualMachineInstance {
-  const next = structuredClone(vmi);
+  const next = cloneJson(vmi);
   const status = (next.status ??= {});
   enterPhase(status, 'Running', time);
   const { ip, diskId } = machine.spec;

@@ -1,7 +1,7 @@
 import type { Clock, Logger } from '#server/base';
 import { errorMessage } from '#server/base';
 import { type Client, type EventRecorder, type InformerFactory } from '#server/client';
-import { controllerOf, formatTime, isNotFound, nodes, objectKey, type Node, type Pod } from '#server/kube';
+import { cloneJson, controllerOf, formatTime, isNotFound, nodes, objectKey, type Node, type Pod } from '#server/kube';
 import { enterPhase } from './conditions.ts';
 import { withRunningGuest } from './guest-status.ts';
 import type { VirtLaunchers } from './launcher.ts';
@@ -45,7 +45,7 @@ interface Guest {
   stopping?: boolean;
 }
 
-const WORKERS = 20;
+const WORKERS = 10;
 const WRITE = { fieldManager: 'virt-handler' };
 const SCHEDULABLE_LABEL = 'kubevirt.io/schedulable';
 
@@ -129,7 +129,7 @@ export function startVirtHandler(options: HandlerOptions): VirtHandler {
 
   /** Writes how the run ended, lets the launcher go, forgets the guest. */
   const finish = async (vmi: VirtualMachineInstance, phase: VirtualMachineInstancePhase): Promise<void> => {
-    const next = structuredClone(vmi);
+    const next = cloneJson(vmi);
     enterPhase((next.status ??= {}), phase, formatTime(clock.now()));
     await client.update(virtualMachineInstances, next, WRITE);
     if (phase === 'Succeeded') recorder.event(vmi, 'Normal', 'Stopped', 'The VirtualMachineInstance was shut down.');

@@ -1,6 +1,6 @@
 import type { Clock, Ids, Logger } from '#server/base';
 import { type Client, type EventRecorder, type InformerFactory } from '#server/client';
-import { controllerOf, controllerReference, deepEqual, isAlreadyExists, isNotFound, objectKey, splitKey } from '#server/kube';
+import { cloneJson, controllerOf, controllerReference, deepEqual, isAlreadyExists, isNotFound, objectKey, splitKey } from '#server/kube';
 import { startLoop } from './loop.ts';
 import {
   isFinal, runStrategyOf, type VirtualMachine, type VirtualMachineInstance, virtualMachineInstances, virtualMachines,
@@ -40,7 +40,7 @@ function isDone(request: { action: 'Start' | 'Stop'; uid?: string }, { vmi, star
 
 /** A VM's machine, as it is to be created. Models SetupVMIFromVM and startVMI of upstream's vm.go. */
 function vmiOf(vm: VirtualMachine): VirtualMachineInstance {
-  const template = structuredClone(vm.spec.template);
+  const template = cloneJson(vm.spec.template);
   const { spec } = template;
   spec.domain.devices.interfaces ??= [{ name: 'default', bridge: {} }];
   spec.networks ??= [{ name: 'default', pod: {} }];
@@ -149,10 +149,17 @@ export function startVmController(options: VmControllerOptions): { stop(): Promi
   };
 
   /** The VM has seen how this run ended: its machine may go. */
-  const releaseVmi = async (vmi: VirtualMachineInstance): Promise<void> => {
-    if (!isFinal(vmi) || !vmi.metadata.finalizers?.includes(VM_FINALIZER)) return;
-    const metadata = { ...vmi.metadata, finalizers: vmi.metadata.finalizers.filter((name) => name !== VM_FINALIZER) };
-    await client.update(virtualMachineInstances, { ...vmi, metadata }, WRITE);
+  const releaseVmi = async (cached: VirtualMachineInstance): Promise<void> => {
+    if (!isFinal(cached) || !cached.metadata.finalizers?.includes(VM_FINALIZER)) return;
+    try {
+      // Others are writing it now too: the newest is read, so that ours is no stale write.
+      const vmi = await client.get(virtualMachineInstances, cached.metadata);
+      if (vmi.metadata.uid !== cached.metadata.uid || !vmi.metadata.finalizers?.includes(VM_FINALIZER)) return;
+      const metadata = { ...vmi.metadata, finalizers: vmi.metadata.finalizers.filter((name) => name !== VM_FINALIZER) };
+      await client.update(virtualMachineInstances, { ...vmi, metadata }, WRITE);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
   };
 
   const remove = async (vm: VirtualMachine): Promise<void> => {

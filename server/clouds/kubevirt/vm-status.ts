@@ -1,3 +1,4 @@
+import { cloneJson } from '#server/kube';
 import type { VirtCondition, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from './resources.ts';
 import { isFinal, runStrategyOf } from './resources.ts';
 import { conditionOf, dropCondition, setCondition } from './conditions.ts';
@@ -98,7 +99,7 @@ export function vmStatus(options: {
 }): VirtualMachineStatus {
   const { vm, vmi, now } = options;
   const time = `${new Date(now).toISOString().slice(0, 19)}Z`;
-  const status: VirtualMachineStatus = structuredClone(vm.status ?? {});
+  const status: VirtualMachineStatus = cloneJson(vm.status ?? {});
   if (vmi || options.starting) status.created = true;
   else delete status.created;
   if (conditionOf(vmi?.status?.conditions, 'Ready')?.status === 'True') status.ready = true;

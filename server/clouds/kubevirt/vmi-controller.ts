@@ -1,7 +1,7 @@
-import type { Clock, Logger } from '#server/base';
+import { type Clock, InternalError, type Logger } from '#server/base';
 import { type Client, type EventRecorder, type Informer, type InformerFactory } from '#server/client';
-import { controllerOf, deepEqual, formatTime, isAlreadyExists, isNotFound, objectKey, type Pod, pods } from '#server/kube';
-import { conditionOf, dropCondition, enterPhase, setCondition } from './conditions.ts';
+import { cloneJson, controllerOf, deepEqual, formatTime, isAlreadyExists, isNotFound, objectKey, type Pod, pods } from '#server/kube';
+import { dropCondition, enterPhase, setCondition } from './conditions.ts';
 import { launcherPod } from './launcher-pod.ts';
 import { startLoop } from './loop.ts';
 import {
@@ -148,9 +148,9 @@ export function startVmiController(options: VmiControllerOptions): { stop(): Pro
     }
   };
 
-  const desired = (vmi: VirtualMachineInstance, owned: readonly Pod[]): VirtualMachineInstance => {
+  const desired = (vmi: VirtualMachineInstance, owned: readonly Pod[], failure: Error | undefined): VirtualMachineInstance => {
     const time = formatTime(clock.now());
-    const next = structuredClone(vmi);
+    const next = cloneJson(vmi);
     const status = (next.status ??= {});
     const pod = owned.find((candidate) => !isDown(candidate)) ?? owned[0];
     const active = Object.fromEntries(owned.filter((candidate) => !isDown(candidate)).map((candidate) => [candidate.metadata.uid ?? '', candidate.spec.nodeName ?? '']));
@@ -159,6 +159,10 @@ export function startVmiController(options: VmiControllerOptions): { stop(): Pro
     setCondition((status.conditions ??= []), readyCondition(vmi, pod, time));
     if (pod) status.launcherContainerImageVersion = pod.spec.containers.find((container) => container.name === 'compute')?.image ?? '';
     advance(vmi, status, pod, time);
+    if (failure) {
+      const message = `failed to create virtual machine pod: ${failure.message}`;
+      setCondition(status.conditions, { type: 'Synchronized', status: 'False', reason: 'FailedCreate', message, lastProbeTime: null, lastTransitionTime: time });
+    }
     if (status.phase === 'Scheduled' && status.nodeName) next.metadata.labels = { ...next.metadata.labels, [NODE_NAME_LABEL]: status.nodeName };
     const finalizers = new Set(next.metadata.finalizers ?? []);
     if (isFinal(vmi)) {
@@ -174,12 +178,14 @@ export function startVmiController(options: VmiControllerOptions): { stop(): Pro
     const vmi = vmis.get(key);
     if (!vmi) return;
     const owned = podsOf(vmi);
+    let failure: Error | undefined;
     if (vmi.metadata.deletionTimestamp !== undefined) await deletePods(vmi, owned);
-    else if (owned.length === 0 && (vmi.status?.phase === undefined || vmi.status.phase === 'Pending')) await createPod(vmi);
-    const next = desired(vmi, owned);
-    if (deepEqual(next, vmi)) return;
-    if (conditionOf(next.status?.conditions, 'Ready') === undefined) return;
-    await client.update(virtualMachineInstances, next, WRITE);
+    else if (owned.length === 0 && (vmi.status?.phase === undefined || vmi.status.phase === 'Pending')) {
+      failure = await createPod(vmi).then(() => undefined, (error: unknown) => (error instanceof Error ? error : new InternalError(String(error))));
+    }
+    const next = desired(vmi, owned, failure);
+    if (!deepEqual(next, vmi)) await client.update(virtualMachineInstances, next, WRITE);
+    if (failure) throw failure;
   };
 
   return {

@@ -33,11 +33,11 @@ function parseUserData(text: string): UserData {
   return parse(text) as UserData;
 }
 
-function documents(userData: UserData, path: string): Record<string, { nodeRegistration?: Registration }> {
+function documents(userData: UserData, path: string): Record<string, { nodeRegistration?: Registration; controlPlane?: object }> {
   const file = userData.write_files.find((candidate) => candidate.path === path);
   const parts = (file?.content ?? '').split(/^---\n/m).filter((part) => part.trim() !== '');
   return Object.fromEntries(parts.map((part) => {
-    const document = parse(part) as { kind: string; nodeRegistration?: Registration };
+    const document = parse(part) as { kind: string; nodeRegistration?: Registration; controlPlane?: object };
     return [document.kind, document];
   }));
 }
@@ -117,7 +117,7 @@ export function createPretendHost(tenant: FakeBackend): PretendHost {
       await join(client, spec.name, spec.ip, InitConfiguration?.nodeRegistration, true);
     } else {
       const { JoinConfiguration } = documents(userData, '/run/kubeadm/kubeadm-join-config.yaml');
-      await join(client, spec.name, spec.ip, JoinConfiguration?.nodeRegistration, false);
+      await join(client, spec.name, spec.ip, JoinConfiguration?.nodeRegistration, JoinConfiguration?.controlPlane !== undefined);
     }
     files.writeFile(SENTINEL, 'success\n');
   };
@@ -140,7 +140,8 @@ export function startPretendCcm(tenant: FakeBackend): { stop(): void } {
   let watch = { stop: (): void => undefined };
   const follow = (): void => {
     watch = client.watch(nodes, {}, ({ type, object }) => {
-      if (type === 'ADDED' || type === 'MODIFIED') void initialize(object);
+      // Later: a write from within a watch callback would overtake the event it answers.
+      if (type === 'ADDED' || type === 'MODIFIED') queueMicrotask(() => void initialize(object));
     }, () => {
       if (!stopped) setImmediate(follow);
     });

@@ -48,14 +48,15 @@ function managementServer(fake: FakeBackend): ApiBackend {
   };
 }
 
-export function createWorld(options: { log?: Logger; patchNodeProviderId?: boolean } = {}): World {
+/** `backend` replaces the fake management server, for a trial against the real one. */
+export function createWorld(options: { log?: Logger; patchNodeProviderId?: boolean; backend?: ApiBackend } = {}): World {
   const clock = createManualClock();
   const ids = createSeededIds(7);
   const log = options.log ?? silentLogger;
   const management = createFakeBackend({ clock, ids: createSeededIds(11) });
   const tenant = createFakeBackend({ clock, ids: createSeededIds(13) });
   tenant.reachable = false;
-  const client = createInProcessClient({ backend: managementServer(management), user: { name: 'operator', groups: ['system:masters'] }, userAgent: 'manager/v1' });
+  const client = createInProcessClient({ backend: options.backend ?? managementServer(management), user: { name: 'operator', groups: ['system:masters'] }, userAgent: 'manager/v1' });
   const host = createPretendHost(tenant);
   const launchers = createVirtLaunchers();
   const kubelet = startPretendKubelet(client, launchers, clock);

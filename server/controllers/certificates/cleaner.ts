@@ -12,7 +12,7 @@ const KEPT_ANSWERED = HOUR;
 const INTERVAL = HOUR;
 
 function hasExpired(certificate: string, now: number): boolean {
-  return new X509Certificate(Buffer.from(certificate, 'base64')).validToDate.getTime() < now;
+  return Date.parse(new X509Certificate(Buffer.from(certificate, 'base64')).validTo) < now;
 }
 
 function isOld(csr: CertificateSigningRequest, now: number): boolean {

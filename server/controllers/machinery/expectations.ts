@@ -8,9 +8,8 @@ const GIVEN_UP_AFTER = 5 * 60_000;
  * or delete on its behalf.
  */
 export interface Expectations {
-  expectCreations(key: string, count: number): void;
-  /** `uids` of the objects that are about to be deleted. */
-  expectDeletions(key: string, uids: readonly string[]): void;
+  /** About to create so many objects and delete those of these uids; replaces what was expected before. */
+  expect(key: string, creations: number, deletions: readonly string[]): void;
   /** One creation was seen, or failed. */
   creationObserved(key: string): void;
   /** The deletion of this very object was seen, or failed. Seeing it twice does no harm. */
@@ -33,11 +32,10 @@ export function createExpectations(clock: Pick<Clock, 'now'>): Expectations {
     if (entry.creations <= 0 && entry.deletions.size === 0) expected.delete(key);
   };
   return {
-    expectCreations(key, count) {
-      if (count > 0) expected.set(key, { creations: count, deletions: new Set(), since: clock.now() });
-    },
-    expectDeletions(key, uids) {
-      if (uids.length > 0) expected.set(key, { creations: 0, deletions: new Set(uids), since: clock.now() });
+    expect(key, creations, deletions) {
+      const entry = { creations, deletions: new Set(deletions), since: clock.now() };
+      expected.set(key, entry);
+      settle(key, entry);
     },
     creationObserved(key) {
       const entry = expected.get(key);

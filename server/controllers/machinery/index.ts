@@ -32,3 +32,4 @@ export {
   servicesSelecting,
   type TriggerTimes,
 } from './service-pods.ts';
+export { discover, type Discovered, type Discovery } from './discovery.ts';

@@ -86,7 +86,7 @@ export function createReplicaSetController(context: ControllerContext): Controll
     const key = objectKey(set);
     const count = Math.min(missing, BURST);
     const template = set.spec.template ?? {};
-    expectations.expectCreations(key, count);
+    expectations.expect(key, count, []);
     let tried = 0;
     const { error } = await slowStart(count, async () => {
       tried++;
@@ -103,7 +103,7 @@ export function createReplicaSetController(context: ControllerContext): Controll
   const remove = async (set: ReplicaSet, active: readonly Pod[], surplus: number): Promise<unknown> => {
     const key = objectKey(set);
     const doomed = podsToDelete(active, lookups.related(set), Math.min(surplus, BURST), clock.now());
-    expectations.expectDeletions(key, doomed.map((pod) => pod.metadata.uid ?? ''));
+    expectations.expect(key, 0, doomed.map((pod) => pod.metadata.uid ?? ''));
     const results = await Promise.allSettled(
       doomed.map(async (pod) => {
         try {

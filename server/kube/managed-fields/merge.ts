@@ -1,7 +1,7 @@
 import { getMember, isJsonObject, type JsonObject, setMember } from '../json-value.ts';
 import type { ListSchema, TypeSchema } from '../type-schema.ts';
 import { itemElement } from './path-element.ts';
-import { isBuiltin, isEmptyContainer, shapeOf } from './walk.ts';
+import { isEmptyContainer, shapeOf } from './walk.ts';
 
 /**
  * The live object with what is applied laid over it: leaves replaced, maps and lists merged, applied items in the order
@@ -20,14 +20,6 @@ export function mergeApplied(live: unknown, applied: unknown, type: TypeSchema):
   const merged: JsonObject = { ...left };
   for (const key of Object.keys(right)) {
     if (right[key] === undefined) continue;
-    if (
-      right[key] === null &&
-      isBuiltin(shape.struct) &&
-      shapeOf(shape.memberType(key), null).kind === 'leaf'
-    ) {
-      delete merged[key];
-      continue;
-    }
     setMember(merged, key, mergeApplied(getMember(left, key), right[key], shape.memberType(key)));
   }
   return merged;

@@ -18,6 +18,8 @@ export interface Change {
   readonly after: unknown;
   readonly schema: TypeSchema;
   readonly subresource: string | undefined;
+  /** `after` holds what a client applies: see compare. */
+  readonly raw?: boolean;
 }
 
 /** Fields that someone else owns and this change would take. */
@@ -37,7 +39,7 @@ export function takeOver(
   force: boolean,
 ): { comparison: Comparison; conflicts: Conflict[] } {
   const reset = resetFields(change.schema, change.subresource);
-  const comparison = withoutReset(compare(change.before, change.after, change.schema), reset);
+  const comparison = withoutReset(compare(change.before, change.after, change.schema, change.raw), reset);
   const changed = union(comparison.modified, comparison.added);
   const others = [...managers].filter(([key]) => key !== self);
   if (!force) {

@@ -5,7 +5,8 @@ import { fieldElement, itemElement } from './path-element.ts';
 import { shapeOf } from './walk.ts';
 
 /**
- * The value without the paths of the set; undefined when nothing is left of an object or a list that had something.
+ * The value without the paths of the set; undefined when nothing is left of an object or a list (null where that
+ * is inside another).
  * Models RemoveItems of structured-merge-diff/typed.
  */
 export function removeItems(value: unknown, toRemove: FieldSet, type: TypeSchema): unknown {
@@ -18,7 +19,7 @@ export function removeItems(value: unknown, toRemove: FieldSet, type: TypeSchema
       if (element === undefined) kept.push(item);
       else if (!hasElement(toRemove, element)) {
         const below = child(toRemove, element);
-        kept.push(reachesBelow(below) ? removeItems(item, below, shape.list.items) : item);
+        kept.push(reachesBelow(below) ? (removeItems(item, below, shape.list.items) ?? null) : item);
       }
     }
     return kept.length ? kept : undefined;
@@ -35,8 +36,7 @@ function removeMembers(value: JsonObject, toRemove: FieldSet, typeOf: (key: stri
     if (hasElement(toRemove, element)) continue;
     const below = child(toRemove, element);
     const member = reachesBelow(below) ? removeItems(value[key], below, typeOf(key)) : value[key];
-    if (member === undefined) continue;
-    setMember(kept, key, member);
+    setMember(kept, key, member ?? null);
     some = true;
   }
   return some ? kept : undefined;

@@ -272,3 +272,22 @@ describe('applies in any order', () => {
     );
   });
 });
+
+describe('zero values', () => {
+  it('count in what is applied, and not in what is stored', () => {
+    const live = deployments.create({ spec: { paused: false, replicas: 1 } }, { manager: 'm' });
+    expect(owners(live)).toEqual({ 'm Update': { 'f:spec': { 'f:replicas': {} } } });
+    const next = deployments.apply(live, { spec: { minReadySeconds: 0 } }, { manager: 'ann' });
+    expect(owners(next)['ann Apply']).toEqual({ 'f:spec': { 'f:minReadySeconds': {} } });
+  });
+
+  it('of null take a field away, against whoever owns it', () => {
+    const live = deployments.create({ spec: { replicas: 1 } }, { manager: 'm' });
+    const applied = { spec: { replicas: null } };
+    expect(refusal(() => deployments.apply(live, applied, { manager: 'ann' }))?.message).toBe(
+      'Apply failed with 1 conflict: conflict with "m" using apps/v1: .spec.replicas',
+    );
+    const next = deployments.apply(live, applied, { manager: 'ann', force: true });
+    expect(next['spec']).toEqual({});
+  });
+});

@@ -1,5 +1,5 @@
 import { deepEqual } from '../equality.ts';
-import { isJsonObject, type JsonObject } from '../json-value.ts';
+import { isJsonObject, type JsonObject, setMember } from '../json-value.ts';
 import type { UnstructuredObject } from '../object.ts';
 import { badRequest } from '../status-error.ts';
 import type { TypeSchema } from '../type-schema.ts';
@@ -29,6 +29,7 @@ import { removeItems } from './remove-items.ts';
 import { resetFields, withoutMeta } from './reset-fields.ts';
 import { toFieldSet, withNamedFields } from './to-field-set.ts';
 import { validateApplied } from './validate-applied.ts';
+import { shapeOf } from './walk.ts';
 
 /** A server-side apply. */
 export interface ServerSideApplyOptions {
@@ -121,7 +122,7 @@ function applyOver(
   managers.set(key, { ...identity, time: last?.time, set });
   const merged = mergeApplied(before, applied, schema);
   const after = last ? prune(merged, last.set, managers, schema) : merged;
-  const change = { before, after, schema, subresource };
+  const change = { before, after, schema, subresource, raw: true };
   const { conflicts } = takeOver(managers, change, key, force);
   if (conflicts.length) {
     const left =
@@ -130,7 +131,7 @@ function applyOver(
     takeOver(managers, change, key, true);
   }
   if (isEmpty(set)) managers.delete(key);
-  return toObject(after);
+  return toObject(withoutNulls(after, schema));
 }
 
 function withoutLastApplied(conflicts: Conflict[], live: UnstructuredObject, schema: TypeSchema): Conflict[] {
@@ -156,6 +157,31 @@ function prune(merged: unknown, last: FieldSet, managers: Managers, schema: Type
   const unowned = difference(mergedSet, union(prunedSet, named(owned)));
   const restoredSet = setOf(removeItems(merged, unowned, schema));
   return removeItems(merged, intersection(difference(mergedSet, restoredSet), lastSet), schema);
+}
+
+/** A null in a struct is nothing; what has none is answered as it is. */
+function withoutNulls(value: unknown, type: TypeSchema): unknown {
+  const shape = shapeOf(type, value);
+  if (shape.kind === 'leaf' || typeof value !== 'object' || value === null) return value;
+  if (shape.kind === 'list') {
+    if (!Array.isArray(value)) return value;
+    const items = value.map((item) => withoutNulls(item, shape.list.items));
+    return items.some((item, at) => item !== value[at]) ? items : value;
+  }
+  const before = value as JsonObject;
+  const kept: JsonObject = {};
+  let changed = false;
+  for (const key of Object.keys(before)) {
+    const member = before[key];
+    if (member === null && shape.struct && !shape.struct.preserveUnknown) {
+      changed = true;
+      continue;
+    }
+    const inner = withoutNulls(member, shape.memberType(key));
+    if (inner !== member) changed = true;
+    setMember(kept, key, inner);
+  }
+  return changed ? kept : value;
 }
 
 function toObject(value: unknown): UnstructuredObject {

@@ -43,7 +43,7 @@ function buildShape(type: TypeSchema): Shape {
  */
 export function goValue(field: FieldSchema | undefined, value: unknown): unknown {
   if (!field) return value;
-  if (field.pointer) return value === null ? undefined : value;
+  if (field.pointer) return value ?? (field.omitEmpty ? undefined : null);
   switch (field.type.kind) {
     case 'struct':
       return value ?? EMPTY;
@@ -76,7 +76,7 @@ export function goWhole(value: unknown, type: TypeSchema, depth = 0): unknown {
   }
   if (!isJsonObject(value) || (type.kind !== 'struct' && type.kind !== 'map')) return value;
   const whole: Record<string, unknown> = {};
-  if (type.kind === 'map' || !isBuiltin(type)) {
+  if (type.kind === 'map' || type.typeName === undefined) {
     const typeOf = (key: string): TypeSchema =>
       type.kind === 'map' ? type.values : (type.fields.get(key)?.type ?? DEDUCED);
     for (const key of Object.keys(value)) setMember(whole, key, goWhole(value[key], typeOf(key), depth + 1));

@@ -1,5 +1,5 @@
 import { FileError, type FileStat, type FileSystem } from '../contract.ts';
-import { baseName, isBelow, normalisePath, parentPath, resolveLinks } from './path.ts';
+import { isBelow, normalisePath, parentPath, resolveLinks } from './path.ts';
 
 export interface Mount {
   /** Where it is seen: absolute, normalised. `/` is the root of the view. */
@@ -32,10 +32,13 @@ export function createMountedFiles(mounts: readonly Mount[]): FileSystem {
     const below = best.at === '/' ? path : path.slice(best.at.length);
     return { mount: best, path: normalisePath(`${best.source ?? '/'}${below === '' ? '' : `/${below}`}`) };
   };
+  /** Names of `path` on the way to mounts below it: they are seen even where the tree itself has no such directory. */
   const mountsBelow = (path: string): string[] =>
     mounts
-      .filter((mount) => mount.at !== path && parentPath(mount.at) === path)
-      .map((mount) => baseName(mount.at));
+      .filter((mount) => mount.at !== path && isBelow(mount.at, path))
+      .map((mount) => mount.at.slice(path === '/' ? 1 : path.length + 1).split('/')[0] ?? '');
+  const wayToMount = (path: string): FileStat | undefined =>
+    mountsBelow(path).length > 0 ? { type: 'directory', size: 4096, mode: 0o755, modified: 0 } : undefined;
   const lstat = (path: string): FileStat | undefined => {
     const { mount, path: inner } = place(path);
     try {
@@ -44,7 +47,7 @@ export function createMountedFiles(mounts: readonly Mount[]): FileSystem {
       if (stat.type === 'symlink' && path === mount.at) return mount.files.stat(resolveLinks(inner, (p) => statOrNothing(mount.files, p), true));
       return stat;
     } catch (error) {
-      if (error instanceof FileError) return undefined;
+      if (error instanceof FileError) return wayToMount(path);
       throw error;
     }
   };
@@ -80,8 +83,9 @@ export function createMountedFiles(mounts: readonly Mount[]): FileSystem {
     readdir(path) {
       const resolved = resolveLinks(path, lstat, true);
       const found = place(resolved);
-      const names = new Set(found.mount.files.readdir(found.path));
-      for (const name of mountsBelow(resolved)) names.add(name);
+      const onTheWay = mountsBelow(resolved);
+      const names = new Set(onTheWay.length > 0 && !found.mount.files.exists(found.path) ? [] : found.mount.files.readdir(found.path));
+      for (const name of onTheWay) names.add(name);
       return [...names].sort();
     },
     stat(path) {

@@ -127,8 +127,11 @@ function spawn(
   children.count += 1;
   const onAbort = (): void => child.kill();
   parentSignal.addEventListener('abort', onAbort, { once: true });
+  options.signal?.addEventListener('abort', onAbort, { once: true });
+  if (options.signal?.aborted) child.kill();
   return child.exited.finally(() => {
     children.count -= 1;
+    options.signal?.removeEventListener('abort', onAbort);
     parentSignal.removeEventListener('abort', onAbort);
   });
 }

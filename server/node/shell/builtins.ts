@@ -163,14 +163,19 @@ const trap: Builtin = async (call) => {
   return 0;
 };
 
+/** No exit status: a signal with a trap ended the wait. */
+const TRAPPED = -1;
+
 const waitJobs: Builtin = async (call) => {
   const { state, signal } = call.frame;
   const ids = call.words.slice(1).map((word) => Number(word.replace('%', '')));
   const jobs = ids.length > 0 ? ids.flatMap((id) => state.jobs.get(id) ?? []) : [...state.jobs.values()];
   let status = 0;
   for (const job of jobs) {
-    status = await Promise.race([job.done, whenAborted(signal)]);
+    const trapped = call.interpreter.host.signalled().then(() => TRAPPED);
+    status = await Promise.race([job.done, whenAborted(signal), trapped]);
     if (signal.aborted) throw new Interrupted('interrupted');
+    if (status === TRAPPED) return 143;
     state.jobs.delete(job.id);
   }
   return ids.length > 0 ? status : 0;

@@ -71,6 +71,13 @@ export function createInterpreter(host: ShellHost): Interpreter {
   const check = async (frame: Frame): Promise<void> => {
     await host.breathe();
     if (frame.signal.aborted) throw new Interrupted('interrupted');
+    for (const name of host.takeSignals()) {
+      const action = frame.state.traps.get(name);
+      if (!action) continue;
+      const status = frame.state.status;
+      await runSource(action, { ...frame, tested: true });
+      frame.state.status = status;
+    }
   };
 
   const runSource = async (source: string, frame: Frame): Promise<number> => {

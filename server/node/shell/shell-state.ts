@@ -23,6 +23,10 @@ export interface ShellHost {
   now(): Promise<number>;
   /** Lets signals and output through; cheap to call often. */
   breathe(): Promise<void>;
+  /** Signals with a trap that came since the last call. */
+  takeSignals(): string[];
+  /** Resolves at the next such signal. */
+  signalled(): Promise<void>;
   readonly size: { width: number; height: number };
 }
 

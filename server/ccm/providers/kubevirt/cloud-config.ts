@@ -1,4 +1,4 @@
-import { isMap, isScalar, LineCounter, type Node as YamlNode, parseDocument, type YAMLMap } from 'yaml';
+import { isMap, isScalar, LineCounter, parseDocument, type YAMLMap, type Node as YamlNode } from 'yaml';
 import { errorMessage } from '#server/base';
 import { CloudProviderError } from '../../contract.ts';
 
@@ -55,25 +55,38 @@ export function parseCloudConfig(text: string): KubevirtCloudConfig {
   const { loadBalancer, instancesV2 } = config;
   const balancer = reader.section(top, 'loadBalancer', 'provider.LoadBalancerConfig');
   loadBalancer.enabled = reader.bool(balancer, 'enabled', loadBalancer.enabled);
-  loadBalancer.creationPollInterval = reader.positive(balancer, 'creationPollInterval', loadBalancer.creationPollInterval);
-  loadBalancer.creationPollTimeout = reader.positive(balancer, 'creationPollTimeout', loadBalancer.creationPollTimeout);
+  loadBalancer.creationPollInterval = reader.positive(
+    balancer,
+    'creationPollInterval',
+    loadBalancer.creationPollInterval,
+  );
+  loadBalancer.creationPollTimeout = reader.positive(
+    balancer,
+    'creationPollTimeout',
+    loadBalancer.creationPollTimeout,
+  );
   loadBalancer.selectorless = reader.bool(balancer, 'selectorless', false);
   loadBalancer.enableEPSController = reader.bool(balancer, 'enableEPSController', false);
   const instances = reader.section(top, 'instancesV2', 'provider.InstancesV2Config');
   instancesV2.enabled = reader.bool(instances, 'enabled', instancesV2.enabled);
-  instancesV2.zoneAndRegionEnabled = reader.bool(instances, 'zoneAndRegionEnabled', instancesV2.zoneAndRegionEnabled);
+  instancesV2.zoneAndRegionEnabled = reader.bool(
+    instances,
+    'zoneAndRegionEnabled',
+    instancesV2.zoneAndRegionEnabled,
+  );
   reader.check();
   return config;
 }
 
 interface Root {
   node: YamlNode;
-  lineOf(node: YamlNode): number;
+  lineOf: (node: YamlNode) => number;
 }
 
 /** Undefined for an empty document. */
 function parseYaml(text: string): Root | undefined {
-  if (text.length > MAX_SIZE) throw new CloudProviderError(`yaml: document is longer than ${MAX_SIZE} characters`);
+  if (text.length > MAX_SIZE)
+    throw new CloudProviderError(`yaml: document is longer than ${MAX_SIZE} characters`);
   const lines = new LineCounter();
   const lineAt = (offset: number): number => lines.linePos(offset).line;
   try {
@@ -152,7 +165,8 @@ function createReader(lineOf: (node: YamlNode) => number) {
       );
     },
     check(): void {
-      if (problems.length > 0) throw new CloudProviderError(`yaml: unmarshal errors:\n${problems.join('\n')}`);
+      if (problems.length > 0)
+        throw new CloudProviderError(`yaml: unmarshal errors:\n${problems.join('\n')}`);
     },
   };
 }

@@ -114,8 +114,7 @@ async function placeOf(client: Client, nodeName: string): Promise<{ zone: string
 function addressesOf(instance: VirtualMachineInstance, node: Node): NodeAddress[] {
   const reported = instance.status?.interfaces?.find(({ name }) => name === INTERFACE)?.ipAddresses ?? [];
   const ips = reported.filter((ip) => ip !== '').map((address) => ({ type: 'InternalIP', address }));
-  const known = ips.length > 0 ? ips : (node.status?.addresses ?? []).filter(({ type }) => type === 'InternalIP');
-  return known.filter(
-    (one, index) => known.findIndex(({ address }) => address === one.address) === index,
-  );
+  const known =
+    ips.length > 0 ? ips : (node.status?.addresses ?? []).filter(({ type }) => type === 'InternalIP');
+  return known.filter((one, index) => known.findIndex(({ address }) => address === one.address) === index);
 }
