@@ -2,19 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock, Ids, Logger } from '#server/base';
 import type { ApiBackend } from '#server/client';
-import {
-  builtinSchema,
-  customSchema,
-  type TypeSchema,
-  type UnstructuredObject,
-  type UserInfo,
-} from '#server/kube';
+import { builtinSchema, customSchema, type TypeSchema, type UserInfo } from '#server/kube';
 import type { Store } from '#server/store';
 import { createAdmission } from './admission/chain.ts';
-import { createAllocators } from './allocators.ts';
 import { type AuditRecord, createAuditLog } from './audit.ts';
-import { type Authenticator, type Credentials, createAuthenticator } from './authn/authenticator.ts';
-import { createAuthorizer } from './authz/authorizer.ts';
+import type { Credentials } from './authn/authenticator.ts';
 import { reviewKinds } from './authz/review-kinds.ts';
 import { createBackend } from './backend.ts';
 import { bootstrapCluster } from './bootstrap.ts';
@@ -22,15 +14,16 @@ import { createChain } from './chain.ts';
 import { crdKind } from './custom-resources/crd-kind.ts';
 import { trackCustomResources } from './custom-resources-tracker.ts';
 import { createEndpoints } from './endpoints/endpoints.ts';
+import { createFacilities } from './facilities.ts';
 import type { HttpContext } from './http-context.ts';
-import type { Allocators, KindDefinition, ServerFacilities } from './kind.ts';
+import type { KindDefinition } from './kind.ts';
 import { createKindTable } from './kind-table.ts';
 import { builtinKinds } from './kinds/table.ts';
 import type { KubeletDirectory } from './kubelet-api.ts';
 import { createWatchHub } from './registry/hub.ts';
 import type { RegistryEnvironment } from './registry/operation.ts';
 import { createWatchDesk } from './registry/watch.ts';
-import { createObjectStorage, objectStorageKey, scopePrefix } from './storage.ts';
+import { createObjectStorage } from './storage.ts';
 
 export interface ApiServerOptions {
   /** For logs. */
@@ -81,49 +74,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const kinds = createKindTable(BUILT_IN);
   const hub = createWatchHub(storage);
 
-  const read: ServerFacilities['read'] = (resource, namespace, name) => {
-    const entry = storage.get(objectStorageKey(resource, namespace, name));
-    return entry && storage.decode(entry);
-  };
-  const list: ServerFacilities['list'] = (resource, namespace) =>
-    store
-      .list(scopePrefix(resource, namespace))
-      .entries.map((entry): UnstructuredObject => storage.decode(entry));
-  let allocators: Allocators | undefined;
-  const authorizer = createAuthorizer({ read, list });
-  // Reading keys costs more than all the rest of a start: it waits for whoever needs it first.
-  let authenticator: Authenticator | undefined;
-  const theAuthenticator = (): Authenticator => {
-    authenticator ??= createAuthenticator({
-      clientCaPem: options.clientCaPem,
-      serviceAccount: options.serviceAccount,
-      facilities: { now: () => clock.now(), uid: () => ids.uid(), read },
-    });
-    return authenticator;
-  };
-  const authenticate: Authenticator['authenticate'] = async (credentials) =>
-    theAuthenticator().authenticate(credentials);
-  const facilities: ServerFacilities = {
-    now: () => clock.now(),
-    uid: () => ids.uid(),
-    suffix: (length) => ids.suffix(length),
-    read,
-    list,
-    get allocators() {
-      allocators ??= createAllocators({
-        serviceCidr: options.serviceCidr,
-        nodePortRange: options.nodePortRange,
-        ids,
-        existing: list({ group: '', plural: 'services' }),
-      });
-      return allocators;
-    },
-    authorize: (attributes) => authorizer.authorize(attributes),
-    rulesFor: (user, namespace) => authorizer.rulesFor(user, namespace),
-    get tokens() {
-      return theAuthenticator().tokens;
-    },
-  };
+  const { facilities, authorizer, authenticate } = createFacilities(storage, options);
   const env: RegistryEnvironment = {
     storage,
     kinds,
@@ -167,7 +118,12 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     kubelets: options.kubelets,
     serviceAccount: options.serviceAccount,
   });
-  const backend = createBackend({ chain, kinds, isOpen: () => ready, raw: (user, path) => endpoints.raw(user, path) });
+  const backend = createBackend({
+    chain,
+    kinds,
+    isOpen: () => ready,
+    raw: (user, path) => endpoints.raw(user, path),
+  });
   return {
     backend,
     authenticate,

@@ -3,7 +3,7 @@ import type { Entry, Expected, Store } from '#server/store';
 import { freezeJson } from './json.ts';
 
 /** How many recently used objects stay decoded even when nobody holds them. */
-const RECENT_OBJECTS = 256;
+const RECENT_OBJECTS = 64;
 /** How many weak references are kept before dead ones are swept. */
 const SWEEP_ABOVE = 1024;
 

@@ -60,7 +60,7 @@ const MAX_NAME = 253;
 function createEventNames(clock: Clock, ids: Pick<Ids, 'random'>): (object: string) => string {
   let last = 0n;
   return (object) => {
-    const nanos = BigInt(clock.now()) * 1_000_000n + BigInt(Math.floor(ids.random() * 1_000_000));
+    const nanos = BigInt(Math.floor(clock.now())) * 1_000_000n + BigInt(Math.floor(ids.random() * 1_000_000));
     last = nanos > last ? nanos : last + 1n;
     const suffix = `.${last.toString(16)}`;
     return `${object.slice(0, MAX_NAME - suffix.length)}${suffix}`;

@@ -51,6 +51,10 @@ export async function refreshToken(workload: Client, token: string, clock: Clock
   const expires = clock.now() + TOKEN_TTL;
   if (!present) await workload.create(secrets, tokenSecret(id, secret, expires));
   else if (Date.parse(decode(present.data?.['expiration'])) - clock.now() < (TOKEN_TTL * 5) / 6) {
-    await workload.patch(secrets, { namespace: 'kube-system', name }, { type: 'merge', body: { data: { expiration: encode(formatTime(expires)) } } });
+    await workload.patch(
+      secrets,
+      { namespace: 'kube-system', name },
+      { type: 'merge', body: { data: { expiration: encode(formatTime(expires)) } } },
+    );
   }
 }

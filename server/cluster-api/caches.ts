@@ -1,9 +1,33 @@
-import { virtualMachineInstances, type VirtualMachine, type VirtualMachineInstance, virtualMachines } from '#server/clouds/kubevirt';
 import type { Informer, InformerFactory } from '#server/client';
+import {
+  type VirtualMachine,
+  type VirtualMachineInstance,
+  virtualMachineInstances,
+  virtualMachines,
+} from '#server/clouds/kubevirt';
 import { type KubeObject, type Service, services } from '#server/kube';
-import { type Cluster, clusters, type Machine, type MachineDeployment, machineDeployments, machines, type MachineSet, machineSets } from './core-resources.ts';
-import { type KubeadmConfig, kubeadmConfigs, type KubeadmControlPlane, kubeadmControlPlanes } from './kubeadm-resources.ts';
-import { type KubevirtCluster, kubevirtClusters, type KubevirtMachine, kubevirtMachines } from './kubevirt-resources.ts';
+import {
+  type Cluster,
+  clusters,
+  type Machine,
+  type MachineDeployment,
+  type MachineSet,
+  machineDeployments,
+  machineSets,
+  machines,
+} from './core-resources.ts';
+import {
+  type KubeadmConfig,
+  type KubeadmControlPlane,
+  kubeadmConfigs,
+  kubeadmControlPlanes,
+} from './kubeadm-resources.ts';
+import {
+  type KubevirtCluster,
+  type KubevirtMachine,
+  kubevirtClusters,
+  kubevirtMachines,
+} from './kubevirt-resources.ts';
 import { CLUSTER_NAME_LABEL, KUBEVIRT_MACHINE_NAME_LABEL } from './vocabulary.ts';
 
 /** What the controllers watch in the management cluster, shared by all of them. */
@@ -49,12 +73,19 @@ export function createCaches(informers: InformerFactory): Caches {
     instances: informers.informer(virtualMachineInstances, ofMachine),
     services: informers.informer(services, ofCluster),
   };
-  const specCluster = (object: KubeObject & { spec: { clusterName: string } }): string[] => [`${object.metadata.namespace ?? ''}/${object.spec.clusterName}`];
+  const specCluster = (object: KubeObject & { spec: { clusterName: string } }): string[] => [
+    `${object.metadata.namespace ?? ''}/${object.spec.clusterName}`,
+  ];
   caches.machines.addIndex(BY_CLUSTER, specCluster);
   caches.machineSets.addIndex(BY_CLUSTER, specCluster);
   caches.machineDeployments.addIndex(BY_CLUSTER, specCluster);
-  for (const informer of [caches.configs, caches.kubevirtMachines]) informer.addIndex(BY_CLUSTER, (object: KubeObject) => [clusterKeyOf(object)]);
-  caches.clusters.addIndex('infrastructure', (cluster) => [`${cluster.metadata.namespace ?? ''}/${cluster.spec.infrastructureRef?.name ?? ''}`]);
-  caches.clusters.addIndex('controlPlane', (cluster) => [`${cluster.metadata.namespace ?? ''}/${cluster.spec.controlPlaneRef?.name ?? ''}`]);
+  for (const informer of [caches.configs, caches.kubevirtMachines])
+    informer.addIndex(BY_CLUSTER, (object: KubeObject) => [clusterKeyOf(object)]);
+  caches.clusters.addIndex('infrastructure', (cluster) => [
+    `${cluster.metadata.namespace ?? ''}/${cluster.spec.infrastructureRef?.name ?? ''}`,
+  ]);
+  caches.clusters.addIndex('controlPlane', (cluster) => [
+    `${cluster.metadata.namespace ?? ''}/${cluster.spec.controlPlaneRef?.name ?? ''}`,
+  ]);
   return caches;
 }

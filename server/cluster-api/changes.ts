@@ -32,7 +32,24 @@ function part(object: KubeObject, which: 'status' | 'rest'): Json {
 
 /** Lists in metadata that others write too: a patch of them must not undo what it has not seen. */
 function sharedListsDiffer(before: KubeObject, after: KubeObject): boolean {
-  return !deepEqual(before.metadata.finalizers, after.metadata.finalizers) || !deepEqual(before.metadata.ownerReferences, after.metadata.ownerReferences);
+  return (
+    !deepEqual(before.metadata.finalizers, after.metadata.finalizers) ||
+    !deepEqual(before.metadata.ownerReferences, after.metadata.ownerReferences)
+  );
+}
+
+/**
+ * The status with its generations moved on: what a controller says of an object whose spec it has just changed itself
+ * is said of the new generation.
+ */
+function movedOn(status: unknown, from: number | undefined, to: number | undefined): unknown {
+  if (!isObject(status) || from === to || to === undefined) return status;
+  const move = (part: Json): Json =>
+    part['observedGeneration'] === from ? { ...part, observedGeneration: to } : part;
+  const conditions = Array.isArray(status['conditions'])
+    ? { conditions: status['conditions'].map((one: unknown) => (isObject(one) ? move(one) : one)) }
+    : {};
+  return { ...move(status), ...conditions };
 }
 
 /**
@@ -40,24 +57,34 @@ function sharedListsDiffer(before: KubeObject, after: KubeObject): boolean {
  * The last finalizer goes last. Rejects with 409 when finalizers or owners were changed by somebody else meanwhile.
  * Returns the object as it is then. Models sigs.k8s.io/cluster-api/util/patch.
  */
-export async function saveChanges<T extends KubeObject>(client: Client, resource: Resource<T>, before: T, after: T): Promise<T> {
+export async function saveChanges<T extends KubeObject>(
+  client: Client,
+  resource: Resource<T>,
+  before: T,
+  after: T,
+): Promise<T> {
   const main = mergePatch(part(before, 'rest'), part(after, 'rest'));
-  const status = mergePatch(part(before, 'status'), part(after, 'status'));
   const ref = { namespace: before.metadata.namespace, name: before.metadata.name };
   const lock = sharedListsDiffer(before, after) && before.metadata.resourceVersion !== undefined;
-  let latest = before;
-  const writeStatus = async (): Promise<void> => {
-    if (status) latest = await client.patch(resource, ref, { type: 'merge', body: status }, { ...MANAGER, subresource: 'status' });
+  const was = part(before, 'status');
+  const writeMain = async (latest: T): Promise<T> =>
+    main ? client.patch(resource, ref, { type: 'merge', body: locked(main, latest, lock) }, MANAGER) : latest;
+  const writeStatus = async (latest: T): Promise<T> => {
+    const now = part(after, 'status');
+    const status = mergePatch(
+      was,
+      'status' in now
+        ? { status: movedOn(now['status'], before.metadata.generation, latest.metadata.generation) }
+        : now,
+    );
+    return status
+      ? client.patch(resource, ref, { type: 'merge', body: status }, { ...MANAGER, subresource: 'status' })
+      : latest;
   };
-  const leaving = after.metadata.deletionTimestamp !== undefined && (after.metadata.finalizers ?? []).length < (before.metadata.finalizers ?? []).length;
-  if (leaving) {
-    await writeStatus();
-    if (main) latest = await client.patch(resource, ref, { type: 'merge', body: locked(main, latest, lock) }, MANAGER);
-    return latest;
-  }
-  if (main) latest = await client.patch(resource, ref, { type: 'merge', body: locked(main, before, lock) }, MANAGER);
-  await writeStatus();
-  return latest;
+  const leaving =
+    after.metadata.deletionTimestamp !== undefined &&
+    (after.metadata.finalizers ?? []).length < (before.metadata.finalizers ?? []).length;
+  return leaving ? writeMain(await writeStatus(before)) : writeStatus(await writeMain(before));
 }
 
 function locked(patch: Json, object: KubeObject, lock: boolean): Json {
@@ -67,7 +94,12 @@ function locked(patch: Json, object: KubeObject, lock: boolean): Json {
 }
 
 /** The object, or undefined when there is none. */
-export async function find<T extends KubeObject>(client: Client, resource: Resource<T>, namespace: string | undefined, name: string): Promise<T | undefined> {
+export async function find<T extends KubeObject>(
+  client: Client,
+  resource: Resource<T>,
+  namespace: string | undefined,
+  name: string,
+): Promise<T | undefined> {
   try {
     return await client.get(resource, { namespace, name });
   } catch (error) {
@@ -90,10 +122,18 @@ export async function remove(client: Client, resource: Resource, object: KubeObj
  * The object with the finalizer, written when it was missing: before anything is made that only this finalizer cleans
  * up. Returns the object as stored.
  */
-export async function withFinalizer<T extends KubeObject>(client: Client, resource: Resource<T>, object: T, finalizer: string): Promise<T> {
+export async function withFinalizer<T extends KubeObject>(
+  client: Client,
+  resource: Resource<T>,
+  object: T,
+  finalizer: string,
+): Promise<T> {
   const finalizers = object.metadata.finalizers ?? [];
   if (finalizers.includes(finalizer)) return object;
-  return saveChanges(client, resource, object, { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, finalizer] } });
+  return saveChanges(client, resource, object, {
+    ...object,
+    metadata: { ...object.metadata, finalizers: [...finalizers, finalizer] },
+  });
 }
 
 /** Takes a finalizer off, in place. */

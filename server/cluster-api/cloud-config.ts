@@ -29,7 +29,11 @@ interface WrittenFile {
 }
 
 function pkiFiles(certificates: ClusterCertificates): WrittenFile[] {
-  const pair = (crt: string, key: string, { certPem, keyPem }: { certPem: string; keyPem: string }): WrittenFile[] => [
+  const pair = (
+    crt: string,
+    key: string,
+    { certPem, keyPem }: { certPem: string; keyPem: string },
+  ): WrittenFile[] => [
     { path: `${PKI}/${crt}`, owner: 'root:root', permissions: '0640', content: certPem },
     { path: `${PKI}/${key}`, owner: 'root:root', permissions: '0600', content: keyPem },
   ];
@@ -56,7 +60,10 @@ function users(spec: KubeadmConfigSpec): object {
   if (!spec.users?.length) return {};
   const list = spec.users.map(({ name, gecos, groups, shell, sudo, sshAuthorizedKeys, lockPassword }) => ({
     name,
-    ...(gecos ? { gecos } : {}), ...(groups ? { groups } : {}), ...(shell ? { shell } : {}), ...(sudo ? { sudo } : {}),
+    ...(gecos ? { gecos } : {}),
+    ...(groups ? { groups } : {}),
+    ...(shell ? { shell } : {}),
+    ...(sudo ? { sudo } : {}),
     ...(lockPassword === undefined ? {} : { lock_passwd: lockPassword }),
     ...(sshAuthorizedKeys?.length ? { ssh_authorized_keys: sshAuthorizedKeys } : {}),
   }));
@@ -71,8 +78,18 @@ export function renderCloudConfig(bootstrap: Bootstrap): string {
     write_files: [
       ...(bootstrap.certificates ? pkiFiles(bootstrap.certificates) : []),
       ...bootstrap.files.map(ownFile),
-      { path: bootstrap.configPath, owner: 'root:root', permissions: '0640', content: `---\n${bootstrap.configuration}` },
-      { path: '/run/cluster-api/placeholder', owner: 'root:root', permissions: '0640', content: 'Makes the directory /run/cluster-api.' },
+      {
+        path: bootstrap.configPath,
+        owner: 'root:root',
+        permissions: '0640',
+        content: `---\n${bootstrap.configuration}`,
+      },
+      {
+        path: '/run/cluster-api/placeholder',
+        owner: 'root:root',
+        permissions: '0640',
+        content: 'Makes the directory /run/cluster-api.',
+      },
     ],
     ...(spec.bootCommands?.length ? { bootcmd: spec.bootCommands } : {}),
     runcmd: [
@@ -80,7 +97,14 @@ export function renderCloudConfig(bootstrap: Bootstrap): string {
       `kubeadm ${bootstrap.command} --config ${bootstrap.configPath}${verbosity} && ${SENTINEL_COMMAND}`,
       ...(spec.postKubeadmCommands ?? []),
     ],
-    ...(spec.ntp ? { ntp: { enabled: spec.ntp.enabled ?? true, ...(spec.ntp.servers ? { servers: spec.ntp.servers } : {}) } } : {}),
+    ...(spec.ntp
+      ? {
+          ntp: {
+            enabled: spec.ntp.enabled ?? true,
+            ...(spec.ntp.servers ? { servers: spec.ntp.servers } : {}),
+          },
+        }
+      : {}),
     ...users(spec),
     ...(spec.mounts?.length ? { mounts: spec.mounts } : {}),
   };
@@ -96,7 +120,15 @@ const USERS = /^users:[ \t]*\n/m;
  */
 export function withCapkUser(userData: string, publicKey: string): string {
   if (!CLOUD_CONFIG.test(userData)) return userData;
-  const user = ['  - name: capk', '    gecos: CAPK User', '    sudo: ALL=(ALL) NOPASSWD:ALL', '    groups: users, admin', '    ssh_authorized_keys:', `      - ${publicKey}`, ''].join('\n');
+  const user = [
+    '  - name: capk',
+    '    gecos: CAPK User',
+    '    sudo: ALL=(ALL) NOPASSWD:ALL',
+    '    groups: users, admin',
+    '    ssh_authorized_keys:',
+    `      - ${publicKey}`,
+    '',
+  ].join('\n');
   // The text was rendered by `renderCloudConfig`, or by another bootstrap provider in block style.
   if (USERS.test(userData)) return userData.replace(USERS, (match) => `${match}${user}`);
   return `${userData}${userData.endsWith('\n') ? '' : '\n'}users:\n${user}`;

@@ -1,21 +1,37 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { virtualMachineInstances, virtualMachines } from '#server/clouds/kubevirt';
-import { isNotFound, nodes, pods, secrets } from '#server/kube';
+import { isNotFound, nodes, pods, type Resource, secrets } from '#server/kube';
 import { conditionOf, isTrue } from './conditions.ts';
-import { clusters, type Machine, machineDeployments, machines, machineSets } from './core-resources.ts';
+import { clusters, type Machine, machineDeployments, machineSets, machines } from './core-resources.ts';
 import { kubeadmConfigs, kubeadmConfigTemplates, kubeadmControlPlanes } from './kubeadm-resources.ts';
 import { kubevirtClusters, kubevirtMachines, kubevirtMachineTemplates } from './kubevirt-resources.ts';
-import { cluster, CLUSTER, configTemplate, controlPlane, deployment, kubevirtCluster, machineTemplate, NAMESPACE } from './testing/manifests.ts';
+import {
+  CLUSTER,
+  cluster,
+  configTemplate,
+  controlPlane,
+  deployment,
+  kubevirtCluster,
+  machineTemplate,
+  NAMESPACE,
+} from './testing/manifests.ts';
 import { createWorld, names, type World } from './testing/world.ts';
 import { PATCH_PROVIDER_ID_ANNOTATION } from './vocabulary.ts';
 
 const in_ = (name: string) => ({ namespace: NAMESPACE, name });
 
-async function apply(world: World, replicas: number, annotations: Record<string, string> = {}): Promise<void> {
+async function apply(
+  world: World,
+  replicas: number,
+  annotations: Record<string, string> = {},
+): Promise<void> {
   const { client } = world;
   await client.create(clusters, cluster);
-  await client.create(kubevirtClusters, { ...kubevirtCluster, metadata: { ...kubevirtCluster.metadata, annotations } });
+  await client.create(kubevirtClusters, {
+    ...kubevirtCluster,
+    metadata: { ...kubevirtCluster.metadata, annotations },
+  });
   await client.create(kubevirtMachineTemplates, machineTemplate(`${CLUSTER}-control-plane`));
   await client.create(kubeadmControlPlanes, controlPlane);
   await client.create(kubevirtMachineTemplates, machineTemplate(`${CLUSTER}-md-0`));
@@ -26,7 +42,12 @@ async function apply(world: World, replicas: number, annotations: Record<string,
 async function settled(world: World, workers: number): Promise<boolean> {
   const born = await world.client.get(clusters, in_(CLUSTER));
   const { status } = await world.client.get(machineDeployments, in_(`${CLUSTER}-md-0`));
-  return isTrue(born, 'Available') && status?.availableReplicas === workers && status.replicas === workers && born.status?.workers?.availableReplicas === workers;
+  return (
+    isTrue(born, 'Available') &&
+    status?.availableReplicas === workers &&
+    status.replicas === workers &&
+    born.status?.workers?.availableReplicas === workers
+  );
 }
 
 async function workersOf(world: World): Promise<Machine[]> {
@@ -58,27 +79,35 @@ afterEach(async () => world.stop());
 describe('killed at any point of a birth and started again', () => {
   it('comes to the same end, with no machine made twice', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 120 }), { minLength: 1, maxLength: 4 }), async (turns) => {
-        world = createWorld();
-        await world.start();
-        await apply(world, 1);
-        for (const count of turns) {
-          for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-          await world.kill();
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 0, max: 120 }), { minLength: 1, maxLength: 4 }),
+        async (turns) => {
+          world = createWorld();
           await world.start();
-        }
-        await world.until('the cluster has settled', () => settled(world, 1));
-        const { client } = world;
-        const made = names((await client.list(machines, { namespace: NAMESPACE })).items);
-        expect(made).toHaveLength(2);
-        for (const kind of [kubevirtMachines, kubeadmConfigs, virtualMachines, virtualMachineInstances]) {
-          expect(names((await client.list(kind, { namespace: NAMESPACE })).items)).toEqual(made);
-        }
-        expect(names((await world.tenant.client().list(nodes, {})).items)).toEqual(made);
-        expect((await client.list(machineSets, { namespace: NAMESPACE })).items).toHaveLength(1);
-        expect(new Set(world.host.boots.map((boot) => boot.name)).size).toBe(2);
-        await world.stop();
-      }),
+          await apply(world, 1);
+          for (const count of turns) {
+            for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+            await world.kill();
+            await world.start();
+          }
+          await world.until('the cluster has settled', () => settled(world, 1));
+          const { client } = world;
+          const made = names((await client.list(machines, { namespace: NAMESPACE })).items);
+          expect(made).toHaveLength(2);
+          for (const kind of [
+            kubevirtMachines,
+            kubeadmConfigs,
+            virtualMachines,
+            virtualMachineInstances,
+          ] as Resource[]) {
+            expect(names((await client.list(kind, { namespace: NAMESPACE })).items)).toEqual(made);
+          }
+          expect(names((await world.tenant.client().list(nodes, {})).items)).toEqual(made);
+          expect((await client.list(machineSets, { namespace: NAMESPACE })).items).toHaveLength(1);
+          expect(new Set(world.host.boots.map((boot) => boot.name)).size).toBe(2);
+          await world.stop();
+        },
+      ),
       { numRuns: 12 },
     );
   }, 60_000);
@@ -103,26 +132,43 @@ describe('what is destroyed below Cluster API', () => {
     await client.delete(virtualMachineInstances, in_(name));
     const isBack = async (): Promise<boolean> => {
       const now = await client.get(virtualMachineInstances, in_(name)).catch(() => undefined);
-      return now !== undefined && now.metadata.uid !== before?.metadata.uid && now.status?.phase === 'Running';
+      return (
+        now !== undefined && now.metadata.uid !== before?.metadata.uid && now.status?.phase === 'Running'
+      );
     };
     await world.until('the VMI is back', isBack);
     const [first, second] = world.host.boots;
     expect(second).toMatchObject({ name, diskId: first?.diskId });
     expect(second?.uid).not.toBe(first?.uid);
     expect((await client.list(machines, { namespace: NAMESPACE })).items).toHaveLength(1);
-    await world.until('the old pod is gone', async () => (await client.list(pods, { namespace: NAMESPACE })).items.length === 1);
+    await world.until(
+      'the old pod is gone',
+      async () => (await client.list(pods, { namespace: NAMESPACE })).items.length === 1,
+    );
   });
 
   it('a guest that powers itself off stays off when its VM is run manually', async () => {
     world = await born(0);
     const { client } = world;
     const name = world.host.boots[0]?.name ?? '';
-    await client.patch(virtualMachines, in_(name), { type: 'merge', body: { spec: { runStrategy: 'Manual' } } });
+    await client.patch(virtualMachines, in_(name), {
+      type: 'merge',
+      body: { spec: { runStrategy: 'Manual' } },
+    });
     world.host.powerOff(name);
-    await world.until('the VM is stopped', async () => (await client.get(virtualMachines, in_(name))).status?.printableStatus === 'Stopped');
+    await world.until(
+      'the VM is stopped',
+      async () => (await client.get(virtualMachines, in_(name))).status?.printableStatus === 'Stopped',
+    );
     expect((await client.get(virtualMachineInstances, in_(name))).status?.phase).toBe('Succeeded');
-    await client.patch(virtualMachines, in_(name), { type: 'merge', body: { spec: { runStrategy: 'Always' } } });
-    await world.until('it runs again', async () => (await client.get(virtualMachines, in_(name))).status?.printableStatus === 'Running');
+    await client.patch(virtualMachines, in_(name), {
+      type: 'merge',
+      body: { spec: { runStrategy: 'Always' } },
+    });
+    await world.until(
+      'it runs again',
+      async () => (await client.get(virtualMachines, in_(name))).status?.printableStatus === 'Running',
+    );
     expect(world.host.boots).toHaveLength(2);
   });
 
@@ -144,7 +190,8 @@ describe('scaling and deleting', () => {
     const [worker] = await workersOf(world);
     const name = worker?.metadata.name ?? '';
     await world.client.delete(machines, in_(name));
-    const replaced = async (): Promise<boolean> => (await isGone(world.client.get(machines, in_(name)))) && settled(world, 1);
+    const replaced = async (): Promise<boolean> =>
+      (await isGone(world.client.get(machines, in_(name)))) && settled(world, 1);
     await world.until('the worker is replaced', replaced);
     const [next] = await workersOf(world);
     expect(next?.metadata.name).not.toBe(name);
@@ -155,29 +202,47 @@ describe('scaling and deleting', () => {
 
   it('scales up and down, and says so in events', async () => {
     world = await born(0);
-    const scale = (replicas: number) => world.client.patch(machineDeployments, in_(`${CLUSTER}-md-0`), { type: 'merge', body: { spec: { replicas } } });
+    const scale = (replicas: number) =>
+      world.client.patch(machineDeployments, in_(`${CLUSTER}-md-0`), {
+        type: 'merge',
+        body: { spec: { replicas } },
+      });
     await scale(2);
     await world.until('two workers', () => settled(world, 2));
     await scale(1);
     await world.until('one worker', () => settled(world, 1));
     expect(await workersOf(world)).toHaveLength(1);
-    const events = world.management.requests.filter((request) => request.resource.plural === 'events' && request.verb === 'create').map((request) => request.body as { reason: string; message: string; involvedObject: { kind: string } });
+    const events = world.management.requests
+      .filter((request) => request.resource.plural === 'events' && request.verb === 'create')
+      .map(
+        (request) => request.body as { reason: string; message: string; involvedObject: { kind: string } },
+      );
     const scaled = events.filter((event) => event.reason === 'SuccessfulScale').map((event) => event.message);
-    expect(scaled).toEqual([expect.stringMatching(/^Scaled up MachineSet .*: 0 -> 2$/), expect.stringMatching(/^Scaled down MachineSet .*: 2 -> 1$/)]);
+    expect(scaled).toEqual([
+      expect.stringMatching(/^Scaled up MachineSet .*: 0 -> 2$/),
+      expect.stringMatching(/^Scaled down MachineSet .*: 2 -> 1$/),
+    ]);
   });
 
   it('does nothing while the cluster is paused', async () => {
     world = await born(1);
     const { client } = world;
     await client.patch(clusters, in_(CLUSTER), { type: 'merge', body: { spec: { paused: true } } });
-    await world.until('the pause is reported', async () => isTrue(await client.get(clusters, in_(CLUSTER)), 'Paused'));
+    await world.until('the pause is reported', async () =>
+      isTrue(await client.get(clusters, in_(CLUSTER)), 'Paused'),
+    );
     const [worker] = await workersOf(world);
     await client.delete(virtualMachines, in_(worker?.metadata.name ?? ''));
-    await world.until('the VM is gone', () => isGone(client.get(virtualMachines, in_(worker?.metadata.name ?? ''))));
+    await world.until('the VM is gone', () =>
+      isGone(client.get(virtualMachines, in_(worker?.metadata.name ?? ''))),
+    );
     await world.clock.advance(60_000);
     expect(await isGone(client.get(virtualMachines, in_(worker?.metadata.name ?? '')))).toBe(true);
     await client.patch(clusters, in_(CLUSTER), { type: 'merge', body: { spec: { paused: false } } });
-    await world.until('the VM is made again', async () => !(await isGone(client.get(virtualMachines, in_(worker?.metadata.name ?? '')))));
+    await world.until(
+      'the VM is made again',
+      async () => !(await isGone(client.get(virtualMachines, in_(worker?.metadata.name ?? '')))),
+    );
   });
 
   it('deletes a cluster in order and leaves nothing behind', async () => {
@@ -185,12 +250,30 @@ describe('scaling and deleting', () => {
     const { client } = world;
     await client.delete(clusters, in_(CLUSTER));
     await world.until('the cluster is gone', () => isGone(client.get(clusters, in_(CLUSTER))));
-    for (const kind of [machines, machineSets, machineDeployments, kubeadmControlPlanes, kubevirtClusters, kubevirtMachines]) {
+    for (const kind of [
+      machines,
+      machineSets,
+      machineDeployments,
+      kubeadmControlPlanes,
+      kubevirtClusters,
+      kubevirtMachines,
+    ] as Resource[]) {
       expect((await client.list(kind, { namespace: NAMESPACE })).items, kind.plural).toEqual([]);
     }
-    await world.until('the machines are gone', async () => (await client.list(virtualMachines, { namespace: NAMESPACE })).items.length === 0);
-    const deletions = world.management.requests.filter((request) => request.verb === 'delete').map((request) => request.resource.plural);
-    const order = ['machinedeployments', 'machinesets', 'machines', 'kubeadmcontrolplanes', 'kubevirtclusters'].map((plural) => deletions.indexOf(plural));
+    await world.until(
+      'the machines are gone',
+      async () => (await client.list(virtualMachines, { namespace: NAMESPACE })).items.length === 0,
+    );
+    const deletions = world.management.requests
+      .filter((request) => request.verb === 'delete')
+      .map((request) => request.resource.plural);
+    const order = [
+      'machinedeployments',
+      'machinesets',
+      'machines',
+      'kubeadmcontrolplanes',
+      'kubevirtclusters',
+    ].map((plural) => deletions.indexOf(plural));
     expect([...order].sort((a, b) => a - b)).toEqual(order);
   });
 
@@ -198,10 +281,15 @@ describe('scaling and deleting', () => {
     world = await born(0);
     const { client } = world;
     const [old] = (await client.list(machines, { namespace: NAMESPACE })).items;
-    await client.patch(kubeadmControlPlanes, in_(`${CLUSTER}-control-plane`), { type: 'merge', body: { spec: { version: 'v1.37.0' } } });
+    await client.patch(kubeadmControlPlanes, in_(`${CLUSTER}-control-plane`), {
+      type: 'merge',
+      body: { spec: { version: 'v1.37.0' } },
+    });
     const rolled = async (): Promise<boolean> => {
       const { items } = await client.list(machines, { namespace: NAMESPACE });
-      return items.length === 1 && items[0]?.metadata.name !== old?.metadata.name && isTrue(items[0], 'Available');
+      return (
+        items.length === 1 && items[0]?.metadata.name !== old?.metadata.name && isTrue(items[0], 'Available')
+      );
     };
     await world.until('the new Machine stands alone', rolled);
     const [now] = (await client.list(machines, { namespace: NAMESPACE })).items;
@@ -214,7 +302,9 @@ describe('who writes the providerID', () => {
   it('is the KubeVirt provider too, when the KubevirtCluster asks for it', async () => {
     world = await born(0, { [PATCH_PROVIDER_ID_ANNOTATION]: 'true' });
     const [machine] = (await world.client.list(kubevirtMachines, { namespace: NAMESPACE })).items;
-    const writers = world.tenant.requests.filter((request) => request.verb === 'patch' && JSON.stringify(request.body).includes('providerID')).map((request) => request.userAgent);
+    const writers = world.tenant.requests
+      .filter((request) => request.verb === 'patch' && JSON.stringify(request.body).includes('providerID'))
+      .map((request) => request.userAgent);
     expect(writers.length).toBeGreaterThan(0);
     expect(machine?.status?.ready).toBe(true);
   });

@@ -1,6 +1,13 @@
 import type { Clock, Ids, Logger } from '#server/base';
+import {
+  type Client,
+  createEventRecorder,
+  createInformerFactory,
+  type Dialer,
+  type EventRecorder,
+} from '#server/client';
 import type { GuestAccess } from '#server/clouds/kubevirt';
-import { type Client, createEventRecorder, createInformerFactory, type Dialer, type EventRecorder } from '#server/client';
+import { objectKey } from '#server/kube';
 import { BY_CLUSTER, createCaches } from './caches.ts';
 import { startClusterController } from './cluster-controller.ts';
 import type { KubeconfigServer } from './cluster-secrets.ts';
@@ -12,7 +19,6 @@ import { startKubevirtMachineController } from './kubevirt-machine-controller.ts
 import { startMachineController } from './machine-controller.ts';
 import { startMachineDeploymentController } from './machine-deployment-controller.ts';
 import { startMachineSetController } from './machine-set-controller.ts';
-import { objectKey } from '#server/kube';
 import { createWorkloads, type Workloads } from './workloads.ts';
 
 export interface ClusterApiOptions {
@@ -42,9 +48,9 @@ export function createClusterApi(options: ClusterApiOptions): ClusterApi {
   let running: { stop(): Promise<void> } | undefined;
   return {
     async start() {
-      const { stop, filled } = startControllers(options);
-      running = { stop };
-      await filled;
+      const started = startControllers(options);
+      running = started;
+      await started.filled;
     },
     async stop() {
       const current = running;
@@ -62,9 +68,21 @@ function startControllers(options: ClusterApiOptions): { stop(): Promise<void>; 
   const recorders: EventRecorder[] = [];
   let filled: Promise<void> | undefined;
   let touched: (key: string) => void = () => undefined;
-  const workloads: Workloads = createWorkloads({ client, dialer: options.dialer, clock, log, onChange: (key) => touched(key) });
+  const workloads: Workloads = createWorkloads({
+    client,
+    dialer: options.dialer,
+    clock,
+    log,
+    onChange: (key) => touched(key),
+  });
   const context: Context = {
-    client, caches, workloads, guests: options.guests, clock, ids, log,
+    client,
+    caches,
+    workloads,
+    guests: options.guests,
+    clock,
+    ids,
+    log,
     kubeconfigServer: options.kubeconfigServer,
     patchNodeProviderId: options.patchNodeProviderId ?? false,
     ready: () => (filled ??= informers.synced()),
@@ -89,7 +107,8 @@ function startControllers(options: ClusterApiOptions): { stop(): Promise<void>; 
   // A node or a static pod of a workload cluster changed: its Machines look again.
   touched = (key) => {
     clusterController.enqueue(key);
-    for (const machine of caches.machines.byIndex(BY_CLUSTER, key)) machineController.enqueue(objectKey(machine));
+    for (const machine of caches.machines.byIndex(BY_CLUSTER, key))
+      machineController.enqueue(objectKey(machine));
   };
   informers.start();
   return {

@@ -1,4 +1,13 @@
-import { aggregate, conditionOf, type Conditioned, deletingFinding, type Finding, report, summarize, words } from './conditions.ts';
+import {
+  aggregate,
+  type Conditioned,
+  conditionOf,
+  deletingFinding,
+  type Finding,
+  report,
+  summarize,
+  words,
+} from './conditions.ts';
 import type { Cluster, Machine, MachineDeployment, MachineSet, VersionCount } from './core-resources.ts';
 import type { KubeadmControlPlane } from './kubeadm-resources.ts';
 import type { KubevirtCluster } from './kubevirt-resources.ts';
@@ -32,25 +41,37 @@ function defined(counts: Record<string, number | undefined>): Counts {
 /** How many Machines run each version, lowest version first. */
 export function countVersions(machines: readonly Machine[]): VersionCount[] {
   const counts = new Map<string, number>();
-  for (const machine of machines) if (machine.spec.version) counts.set(machine.spec.version, (counts.get(machine.spec.version) ?? 0) + 1);
-  return [...counts].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true })).map(([version, replicas]) => ({ version, replicas }));
+  for (const machine of machines)
+    if (machine.spec.version) counts.set(machine.spec.version, (counts.get(machine.spec.version) ?? 0) + 1);
+  return [...counts]
+    .sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }))
+    .map(([version, replicas]) => ({ version, replicas }));
 }
 
 function controlPlaneCounts({ controlPlane }: ClusterFacts): Counts {
   const status = controlPlane?.status;
   return {
     ...defined({
-      desiredReplicas: controlPlane?.spec.replicas, replicas: status?.replicas, readyReplicas: status?.readyReplicas,
-      availableReplicas: status?.availableReplicas, upToDateReplicas: status?.upToDateReplicas,
+      desiredReplicas: controlPlane?.spec.replicas,
+      replicas: status?.replicas,
+      readyReplicas: status?.readyReplicas,
+      availableReplicas: status?.availableReplicas,
+      upToDateReplicas: status?.upToDateReplicas,
     }),
     ...(status?.versions ? { versions: status.versions } : {}),
   };
 }
 
 function workerCounts({ deployments, sets, cluster, machines }: ClusterFacts): Counts {
-  const standing = sets.filter((set) => set.metadata.ownerReferences?.some((owner) => owner.kind === 'Cluster' && owner.uid === cluster.metadata.uid));
+  const standing = sets.filter((set) =>
+    set.metadata.ownerReferences?.some(
+      (owner) => owner.kind === 'Cluster' && owner.uid === cluster.metadata.uid,
+    ),
+  );
   const groups = [...deployments, ...standing];
-  const versions = countVersions(machines.filter((machine) => machine.metadata.labels?.[CONTROL_PLANE_LABEL] === undefined));
+  const versions = countVersions(
+    machines.filter((machine) => machine.metadata.labels?.[CONTROL_PLANE_LABEL] === undefined),
+  );
   return {
     ...defined({
       desiredReplicas: sum(groups.map((group) => group.spec.replicas)),
@@ -64,19 +85,35 @@ function workerCounts({ deployments, sets, cluster, machines }: ClusterFacts): C
 }
 
 /** Mirrors a condition of a referenced object under a name of the Cluster. */
-function mirror(type: string, object: Conditioned | undefined, from: string, facts: { kind: string; known: boolean; reasons: { good: string; bad: string }; note: string }): Finding {
+function mirror(
+  type: string,
+  object: Conditioned | undefined,
+  from: string,
+  facts: { kind: string; known: boolean; reasons: { good: string; bad: string }; note: string },
+): Finding {
   if (!object) {
-    return { type, status: 'False', reason: facts.known ? 'Deleted' : 'DoesNotExist', message: `${facts.kind} ${facts.known ? 'has been deleted' : 'does not exist'}` };
+    return {
+      type,
+      status: 'False',
+      reason: facts.known ? 'Deleted' : 'DoesNotExist',
+      message: `${facts.kind} ${facts.known ? 'has been deleted' : 'does not exist'}`,
+    };
   }
   const condition = conditionOf(object, from);
-  if (condition) return { type, status: condition.status, reason: condition.reason, message: condition.message };
-  return facts.known ? { type, status: 'True', reason: facts.reasons.good } : { type, status: 'False', reason: facts.reasons.bad, message: facts.note };
+  if (condition)
+    return { type, status: condition.status, reason: condition.reason, message: condition.message };
+  return facts.known
+    ? { type, status: 'True', reason: facts.reasons.good }
+    : { type, status: 'False', reason: facts.reasons.bad, message: facts.note };
 }
 
 function connectionFinding({ cluster, reachable }: ClusterFacts): Finding | undefined {
   const type = 'RemoteConnectionProbe';
   if (reachable) return { type, status: 'True', reason: 'ProbeSucceeded' };
-  if (conditionOf(cluster, type)) return reachable === false ? { type, status: 'False', reason: 'ProbeFailed', message: 'Remote connection probe failed' } : undefined;
+  if (conditionOf(cluster, type))
+    return reachable === false
+      ? { type, status: 'False', reason: 'ProbeFailed', message: 'Remote connection probe failed' }
+      : undefined;
   return { type, status: 'False', reason: 'ProbeFailed', message: 'Remote connection not established yet' };
 }
 
@@ -84,22 +121,35 @@ function initializedFinding({ cluster, controlPlane }: ClusterFacts): Finding {
   const type = 'ControlPlaneInitialized';
   // Once true it stays: a control plane is initialised once.
   if (conditionOf(cluster, type)?.status === 'True') return { type, status: 'True', reason: 'Initialized' };
-  if (!controlPlane) return { type, status: 'False', reason: 'DoesNotExist', message: `${cluster.spec.controlPlaneRef?.kind ?? ''} does not exist` };
-  if (controlPlane.status?.initialization?.controlPlaneInitialized) return { type, status: 'True', reason: 'Initialized' };
+  if (!controlPlane)
+    return {
+      type,
+      status: 'False',
+      reason: 'DoesNotExist',
+      message: `${cluster.spec.controlPlaneRef?.kind ?? ''} does not exist`,
+    };
+  if (controlPlane.status?.initialization?.controlPlaneInitialized)
+    return { type, status: 'True', reason: 'Initialized' };
   return { type, status: 'False', reason: 'NotInitialized', message: 'Control plane not yet initialized' };
 }
 
 /** RollingOut, ScalingUp, ScalingDown: true when it is of the control plane or of a MachineDeployment. */
 function operationFinding({ controlPlane, deployments }: ClusterFacts, type: string): Finding {
-  const busy = [controlPlane, ...deployments].filter((object) => conditionOf(object, type)?.status === 'True');
+  const busy = [controlPlane, ...deployments].filter(
+    (object) => conditionOf(object, type)?.status === 'True',
+  );
   if (busy.length === 0) return { type, status: 'False', reason: `Not${type}` };
-  const lines = busy.map((object) => `* ${object?.kind ?? ''} ${object?.metadata.name ?? ''}: ${conditionOf(object, type)?.message ?? ''}`);
+  const lines = busy.map(
+    (object) =>
+      `* ${object?.kind ?? ''} ${object?.metadata.name ?? ''}: ${conditionOf(object, type)?.message ?? ''}`,
+  );
   return { type, status: 'True', reason: type, message: lines.join('\n') };
 }
 
 function phaseOf(cluster: Cluster): NonNullable<Cluster['status']>['phase'] {
   if (cluster.metadata.deletionTimestamp !== undefined) return 'Deleting';
-  if (cluster.status?.initialization?.infrastructureProvisioned && cluster.spec.controlPlaneEndpoint?.host) return 'Provisioned';
+  if (cluster.status?.initialization?.infrastructureProvisioned && cluster.spec.controlPlaneEndpoint?.host)
+    return 'Provisioned';
   if (cluster.spec.infrastructureRef || cluster.spec.controlPlaneRef) return 'Provisioning';
   return cluster.status?.phase ?? 'Pending';
 }
@@ -108,11 +158,29 @@ const MACHINES_READY = { good: 'Ready', bad: 'NotReady', unknown: 'ReadyUnknown'
 const MACHINES_UP_TO_DATE = { good: 'UpToDate', bad: 'NotUpToDate', unknown: 'UpToDateUnknown' };
 
 function machineFindings({ machines }: ClusterFacts): Finding[] {
-  const isControlPlane = (machine: Machine): boolean => machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
-  const groups = [['ControlPlane', machines.filter(isControlPlane)], ['Worker', machines.filter((machine) => !isControlPlane(machine))]] as const;
+  const isControlPlane = (machine: Machine): boolean =>
+    machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
+  const groups = [
+    ['ControlPlane', machines.filter(isControlPlane)],
+    ['Worker', machines.filter((machine) => !isControlPlane(machine))],
+  ] as const;
   return groups.flatMap(([prefix, group]) => [
-    aggregate(group, 'Ready', { type: `${prefix}MachinesReady`, kind: 'Machine', empty: 'NoReplicas', reasons: MACHINES_READY }),
-    aggregate(group.filter((machine) => conditionOf(machine, 'UpToDate')), 'UpToDate', { type: `${prefix}MachinesUpToDate`, kind: 'Machine', empty: 'NoReplicas', reasons: MACHINES_UP_TO_DATE }),
+    aggregate(group, 'Ready', {
+      type: `${prefix}MachinesReady`,
+      kind: 'Machine',
+      empty: 'NoReplicas',
+      reasons: MACHINES_READY,
+    }),
+    aggregate(
+      group.filter((machine) => conditionOf(machine, 'UpToDate')),
+      'UpToDate',
+      {
+        type: `${prefix}MachinesUpToDate`,
+        kind: 'Machine',
+        empty: 'NoReplicas',
+        reasons: MACHINES_UP_TO_DATE,
+      },
+    ),
   ]);
 }
 
@@ -130,17 +198,26 @@ export function reportCluster(facts: ClusterFacts): boolean {
   const findings: (Finding | undefined)[] = [
     connectionFinding(facts),
     mirror('InfrastructureReady', infrastructure, 'Ready', {
-      kind: cluster.spec.infrastructureRef?.kind ?? '', known: provisioned, reasons: { good: 'Ready', bad: 'NotReady' },
+      kind: cluster.spec.infrastructureRef?.kind ?? '',
+      known: provisioned,
+      reasons: { good: 'Ready', bad: 'NotReady' },
       note: `${cluster.spec.infrastructureRef?.kind ?? ''} status.initialization.provisioned is false`,
     }),
     mirror('ControlPlaneAvailable', controlPlane, 'Available', {
-      kind: cluster.spec.controlPlaneRef?.kind ?? '', known: initialized, reasons: { good: 'Available', bad: 'NotAvailable' },
+      kind: cluster.spec.controlPlaneRef?.kind ?? '',
+      known: initialized,
+      reasons: { good: 'Available', bad: 'NotAvailable' },
       note: `${cluster.spec.controlPlaneRef?.kind ?? ''} status.initialization.controlPlaneInitialized is false`,
     }),
     initializedFinding(facts),
     deployments.length === 0
       ? { type: 'WorkersAvailable', status: 'True', reason: 'NoWorkers' }
-      : aggregate(deployments, 'Available', { type: 'WorkersAvailable', kind: 'MachineDeployment', empty: 'NoWorkers', reasons: words('Available') }),
+      : aggregate(deployments, 'Available', {
+          type: 'WorkersAvailable',
+          kind: 'MachineDeployment',
+          empty: 'NoWorkers',
+          reasons: words('Available'),
+        }),
     ...machineFindings(facts),
     operationFinding(facts, 'RollingOut'),
     operationFinding(facts, 'ScalingUp'),
@@ -149,11 +226,21 @@ export function reportCluster(facts: ClusterFacts): boolean {
     deletingFinding(cluster, facts.deleting),
   ];
   report(cluster, now, ...findings.filter((finding) => finding !== undefined));
-  report(cluster, now, summarize(cluster, 'Available', {
-    of: ['Deleting', 'RemoteConnectionProbe', 'InfrastructureReady', 'ControlPlaneAvailable', 'WorkersAvailable'],
-    negative: ['Deleting'],
-    reasons: words('Available'),
-  }));
+  report(
+    cluster,
+    now,
+    summarize(cluster, 'Available', {
+      of: [
+        'Deleting',
+        'RemoteConnectionProbe',
+        'InfrastructureReady',
+        'ControlPlaneAvailable',
+        'WorkersAvailable',
+      ],
+      negative: ['Deleting'],
+      reasons: words('Available'),
+    }),
+  );
   const phase = phaseOf(cluster);
   const changed = phase !== status.phase;
   if (phase) status.phase = phase;

@@ -26,12 +26,44 @@ export interface Conditioned {
 
 /** First what tells whether it works, last what goes on; the rest by name in between. */
 const ORDER = [
-  'Available', 'Ready', 'UpToDate', 'RemoteConnectionProbe', 'BootstrapConfigReady', 'InfrastructureReady', 'ControlPlaneInitialized',
-  'ControlPlaneAvailable', 'WorkersAvailable', 'CertificatesAvailable', 'Initialized', 'EtcdClusterHealthy', 'ControlPlaneComponentsHealthy',
-  'NodeHealthy', 'NodeReady', 'NodeKubeadmLabelsAndTaintsSet', 'EtcdPodHealthy', 'EtcdMemberHealthy', 'APIServerPodHealthy',
-  'ControllerManagerPodHealthy', 'SchedulerPodHealthy', 'HealthCheckSucceeded', 'OwnerRemediated', '', 'TopologyReconciled', 'Updating', 'RollingOut',
-  'Remediating', 'ScalingDown', 'ScalingUp', 'MachinesReady', 'ControlPlaneMachinesReady', 'WorkerMachinesReady', 'MachinesUpToDate',
-  'ControlPlaneMachinesUpToDate', 'WorkerMachinesUpToDate', 'Deleting', 'Paused',
+  'Available',
+  'Ready',
+  'UpToDate',
+  'RemoteConnectionProbe',
+  'BootstrapConfigReady',
+  'InfrastructureReady',
+  'ControlPlaneInitialized',
+  'ControlPlaneAvailable',
+  'WorkersAvailable',
+  'CertificatesAvailable',
+  'Initialized',
+  'EtcdClusterHealthy',
+  'ControlPlaneComponentsHealthy',
+  'NodeHealthy',
+  'NodeReady',
+  'NodeKubeadmLabelsAndTaintsSet',
+  'EtcdPodHealthy',
+  'EtcdMemberHealthy',
+  'APIServerPodHealthy',
+  'ControllerManagerPodHealthy',
+  'SchedulerPodHealthy',
+  'HealthCheckSucceeded',
+  'OwnerRemediated',
+  '',
+  'TopologyReconciled',
+  'Updating',
+  'RollingOut',
+  'Remediating',
+  'ScalingDown',
+  'ScalingUp',
+  'MachinesReady',
+  'ControlPlaneMachinesReady',
+  'WorkerMachinesReady',
+  'MachinesUpToDate',
+  'ControlPlaneMachinesUpToDate',
+  'WorkerMachinesUpToDate',
+  'Deleting',
+  'Paused',
 ];
 const RANK = new Map(ORDER.map((type, index) => [type, index]));
 const OTHER = RANK.get('') ?? 0;
@@ -73,19 +105,28 @@ export function report(object: Conditioned, now: number, ...findings: Finding[])
 
 function indented(message: string): string {
   const lines = message.split('\n');
-  return lines.length > 1 ? lines.map((line) => (line.startsWith('*') ? `\n  ${line}` : line)).join('').replace(/^(?!\n)/, '') : message;
+  return lines.length > 1
+    ? lines
+        .map((line) => (line.startsWith('*') ? `\n  ${line}` : line))
+        .join('')
+        .replace(/^(?!\n)/, '')
+    : message;
 }
 
 /**
  * One condition that sums several up: False when one is bad, Unknown when one is unknown, with a line for each that is
  * not well. Models NewSummaryCondition with the default merge strategy.
  */
-export function summarize(object: Conditioned, type: string, options: {
-  of: readonly string[];
-  negative?: readonly string[];
-  optional?: readonly string[];
-  reasons: { good: string; bad: string; unknown: string };
-}): Finding {
+export function summarize(
+  object: Conditioned,
+  type: string,
+  options: {
+    of: readonly string[];
+    negative?: readonly string[];
+    optional?: readonly string[];
+    reasons: { good: string; bad: string; unknown: string };
+  },
+): Finding {
   const bad: string[] = [];
   const unknown: string[] = [];
   for (const part of options.of) {
@@ -96,12 +137,16 @@ export function summarize(object: Conditioned, type: string, options: {
     }
     const good = options.negative?.includes(part) ? 'False' : 'True';
     if (condition.status === good) continue;
-    const line = condition.message ? `* ${part}: ${indented(condition.message)}` : `* ${part}: ${condition.reason}`;
+    const line = condition.message
+      ? `* ${part}: ${indented(condition.message)}`
+      : `* ${part}: ${condition.reason}`;
     (condition.status === 'Unknown' ? unknown : bad).push(line);
   }
   const { reasons } = options;
-  if (bad.length > 0) return { type, status: 'False', reason: reasons.bad, message: [...bad, ...unknown].join('\n') };
-  if (unknown.length > 0) return { type, status: 'Unknown', reason: reasons.unknown, message: unknown.join('\n') };
+  if (bad.length > 0)
+    return { type, status: 'False', reason: reasons.bad, message: [...bad, ...unknown].join('\n') };
+  if (unknown.length > 0)
+    return { type, status: 'Unknown', reason: reasons.unknown, message: unknown.join('\n') };
   return { type, status: 'True', reason: reasons.good };
 }
 
@@ -115,12 +160,16 @@ function nameList(names: readonly string[], kind: string): string {
 /**
  * One condition for a group of objects that each report `from`. Models NewAggregateCondition.
  */
-export function aggregate(objects: readonly Conditioned[], from: string, options: {
-  type: string;
-  kind: string;
-  empty: string;
-  reasons: { good: string; bad: string; unknown: string };
-}): Finding {
+export function aggregate(
+  objects: readonly Conditioned[],
+  from: string,
+  options: {
+    type: string;
+    kind: string;
+    empty: string;
+    reasons: { good: string; bad: string; unknown: string };
+  },
+): Finding {
   const { type, kind, reasons } = options;
   if (objects.length === 0) return { type, status: 'True', reason: options.empty };
   const groups = new Map<string, { status: Condition['status']; names: string[] }>();
@@ -128,7 +177,9 @@ export function aggregate(objects: readonly Conditioned[], from: string, options
     const condition = conditionOf(object, from);
     const status = condition?.status ?? 'Unknown';
     if (status === 'True') continue;
-    const message = condition ? condition.message || `${from} is ${status}` : `Condition ${from} not yet reported`;
+    const message = condition
+      ? condition.message || `${from} is ${status}`
+      : `Condition ${from} not yet reported`;
     const key = `${status} ${message}`;
     const group = groups.get(key) ?? { status, names: [] };
     group.names.push(object.metadata.name);
@@ -136,12 +187,22 @@ export function aggregate(objects: readonly Conditioned[], from: string, options
   }
   const lines = [...groups].map(([key, group]) => {
     const message = key.slice(key.indexOf(' ') + 1);
-    const body = message.startsWith('*') ? `\n${message.split('\n').map((line) => `  ${line}`).join('\n')}` : ` ${message}`;
+    const body = message.startsWith('*')
+      ? `\n${message
+          .split('\n')
+          .map((line) => `  ${line}`)
+          .join('\n')}`
+      : ` ${message}`;
     return `* ${nameList([...group.names].sort(), kind)}:${body}`;
   });
   if (groups.size === 0) return { type, status: 'True', reason: reasons.good };
   const bad = [...groups.values()].some((group) => group.status === 'False');
-  return { type, status: bad ? 'False' : 'Unknown', reason: bad ? reasons.bad : reasons.unknown, message: lines.join('\n') };
+  return {
+    type,
+    status: bad ? 'False' : 'Unknown',
+    reason: bad ? reasons.bad : reasons.unknown,
+    message: lines.join('\n'),
+  };
 }
 
 /** The three words upstream uses for an aspect that holds, does not hold, or cannot be told: `Ready`, `NotReady`, `ReadyUnknown`. */
@@ -157,6 +218,7 @@ export function pausedFinding(paused: readonly string[]): Finding {
 
 /** Deleting or not; `stage` is where a deletion has got to. */
 export function deletingFinding(object: Conditioned, stage: { reason: string; message: string }): Finding {
-  if (object.metadata.deletionTimestamp === undefined) return { type: 'Deleting', status: 'False', reason: 'NotDeleting' };
+  if (object.metadata.deletionTimestamp === undefined)
+    return { type: 'Deleting', status: 'False', reason: 'NotDeleting' };
   return { type: 'Deleting', status: 'True', ...stage };
 }

@@ -36,7 +36,12 @@ interface ReplicaCounts {
 export interface Cluster extends KubeObject {
   spec: {
     paused?: boolean;
-    clusterNetwork?: { apiServerPort?: number; services?: { cidrBlocks: string[] }; pods?: { cidrBlocks: string[] }; serviceDomain?: string };
+    clusterNetwork?: {
+      apiServerPort?: number;
+      services?: { cidrBlocks: string[] };
+      pods?: { cidrBlocks: string[] };
+      serviceDomain?: string;
+    };
     controlPlaneEndpoint?: Partial<Endpoint>;
     controlPlaneRef?: ContractRef;
     infrastructureRef?: ContractRef;
@@ -84,9 +89,22 @@ export interface Machine extends KubeObject {
     nodeInfo?: object;
     addresses?: MachineAddress[];
     failureDomain?: string;
-    phase?: 'Pending' | 'Provisioning' | 'Provisioned' | 'Running' | 'Updating' | 'Deleting' | 'Failed' | 'Unknown';
+    phase?:
+      | 'Pending'
+      | 'Provisioning'
+      | 'Provisioned'
+      | 'Running'
+      | 'Updating'
+      | 'Deleting'
+      | 'Failed'
+      | 'Unknown';
     lastUpdated?: string;
-    deletion?: { nodeDrainStartTime?: string; waitForNodeVolumeDetachStartTime?: string; waitForPreDrainHookStartTime?: string; waitForPreTerminateHookStartTime?: string };
+    deletion?: {
+      nodeDrainStartTime?: string;
+      waitForNodeVolumeDetachStartTime?: string;
+      waitForPreDrainHookStartTime?: string;
+      waitForPreTerminateHookStartTime?: string;
+    };
     observedGeneration?: number;
   };
 }
@@ -111,7 +129,13 @@ interface SetStatus {
 
 /** cluster.x-k8s.io/v1beta2 MachineSet. */
 export interface MachineSet extends KubeObject {
-  spec: { clusterName: string; replicas?: number; selector: LabelSelector; template: MachineTemplate; deletion?: { order?: DeletionOrder } };
+  spec: {
+    clusterName: string;
+    replicas?: number;
+    selector: LabelSelector;
+    template: MachineTemplate;
+    deletion?: { order?: DeletionOrder };
+  };
   status?: SetStatus;
 }
 
@@ -124,7 +148,13 @@ export interface MachineDeployment extends KubeObject {
     template: MachineTemplate;
     paused?: boolean;
     deletion?: { order?: DeletionOrder };
-    rollout?: { after?: string; strategy?: { type: 'RollingUpdate' | 'OnDelete'; rollingUpdate?: { maxSurge?: number | string; maxUnavailable?: number | string } } };
+    rollout?: {
+      after?: string;
+      strategy?: {
+        type: 'RollingUpdate' | 'OnDelete';
+        rollingUpdate?: { maxSurge?: number | string; maxUnavailable?: number | string };
+      };
+    };
   };
   status?: SetStatus & { phase?: 'ScalingUp' | 'ScalingDown' | 'Running' | 'Failed' | 'Unknown' };
 }
@@ -134,4 +164,8 @@ const CORE = { group: 'cluster.x-k8s.io', version: 'v1beta2', namespaced: true }
 export const clusters = defineResource<Cluster>({ ...CORE, kind: 'Cluster', plural: 'clusters' });
 export const machines = defineResource<Machine>({ ...CORE, kind: 'Machine', plural: 'machines' });
 export const machineSets = defineResource<MachineSet>({ ...CORE, kind: 'MachineSet', plural: 'machinesets' });
-export const machineDeployments = defineResource<MachineDeployment>({ ...CORE, kind: 'MachineDeployment', plural: 'machinedeployments' });
+export const machineDeployments = defineResource<MachineDeployment>({
+  ...CORE,
+  kind: 'MachineDeployment',
+  plural: 'machinedeployments',
+});

@@ -6,14 +6,37 @@
 // Leaves out: ClusterClass, MachinePool, MachineHealthCheck and remediation, in-place updates, conversion from v1beta1, webhooks
 // (their defaults are applied by the controllers), external infrastructure clusters.
 // Models kubernetes-sigs/cluster-api and kubernetes-sigs/cluster-api-provider-kubevirt.
-export { createClusterApi, type ClusterApi, type ClusterApiOptions } from './cluster-api.ts';
+export { type ClusterApi, type ClusterApiOptions, createClusterApi } from './cluster-api.ts';
 export type { KubeconfigServer } from './cluster-secrets.ts';
 export type { Condition } from './conditions.ts';
-export { type Cluster, clusters, type ContractRef, type Machine, type MachineDeployment, machineDeployments, machines, type MachineSet, machineSets } from './core-resources.ts';
+export {
+  type Cluster,
+  type ContractRef,
+  clusters,
+  type Machine,
+  type MachineDeployment,
+  type MachineSet,
+  machineDeployments,
+  machineSets,
+  machines,
+} from './core-resources.ts';
 export { clusterApiDefinitions } from './crds/definitions.ts';
 export {
-  type KubeadmConfig, kubeadmConfigs, type KubeadmConfigSpec, type KubeadmConfigTemplate, kubeadmConfigTemplates, type KubeadmControlPlane, kubeadmControlPlanes,
+  type KubeadmConfig,
+  type KubeadmConfigSpec,
+  type KubeadmConfigTemplate,
+  type KubeadmControlPlane,
+  kubeadmConfigs,
+  kubeadmConfigTemplates,
+  kubeadmControlPlanes,
 } from './kubeadm-resources.ts';
-export { type KubevirtCluster, kubevirtClusters, type KubevirtMachine, kubevirtMachines, type KubevirtMachineTemplate, kubevirtMachineTemplates } from './kubevirt-resources.ts';
+export {
+  type KubevirtCluster,
+  type KubevirtMachine,
+  type KubevirtMachineTemplate,
+  kubevirtClusters,
+  kubevirtMachines,
+  kubevirtMachineTemplates,
+} from './kubevirt-resources.ts';
 export { clusterApiResources } from './resources.ts';
 export { CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, PATCH_PROVIDER_ID_ANNOTATION } from './vocabulary.ts';

@@ -8,7 +8,12 @@ const KEY = 'lock-information';
 
 function holderOf(data: Record<string, string> | undefined): string {
   const parsed: unknown = JSON.parse(data?.[KEY] ?? '{}');
-  return typeof parsed === 'object' && parsed !== null && 'machineName' in parsed && typeof parsed.machineName === 'string' ? parsed.machineName : '';
+  return typeof parsed === 'object' &&
+    parsed !== null &&
+    'machineName' in parsed &&
+    typeof parsed.machineName === 'string'
+    ? parsed.machineName
+    : '';
 }
 
 /**
@@ -25,15 +30,19 @@ export async function lockInit(client: Client, cluster: Cluster, machine: Machin
     return false;
   }
   try {
-    await client.create(configMaps, {
-      metadata: {
-        name: `${name}-lock`,
-        ...(namespace ? { namespace } : {}),
-        labels: { [CLUSTER_NAME_LABEL]: name },
-        ownerReferences: [{ apiVersion: cluster.apiVersion, kind: 'Cluster', name, uid: uid ?? '' }],
+    await client.create(
+      configMaps,
+      {
+        metadata: {
+          name: `${name}-lock`,
+          ...(namespace ? { namespace } : {}),
+          labels: { [CLUSTER_NAME_LABEL]: name },
+          ownerReferences: [{ apiVersion: cluster.apiVersion, kind: 'Cluster', name, uid: uid ?? '' }],
+        },
+        data: { [KEY]: JSON.stringify({ machineName: machine.metadata.name }) },
       },
-      data: { [KEY]: JSON.stringify({ machineName: machine.metadata.name }) },
-    }, MANAGER);
+      MANAGER,
+    );
     return true;
   } catch (error) {
     if (isAlreadyExists(error)) return false;
@@ -44,7 +53,10 @@ export async function lockInit(client: Client, cluster: Cluster, machine: Machin
 /** Releases the lock, whoever holds it. */
 export async function unlockInit(client: Client, cluster: Cluster): Promise<void> {
   try {
-    await client.delete(configMaps, { namespace: cluster.metadata.namespace, name: `${cluster.metadata.name}-lock` });
+    await client.delete(configMaps, {
+      namespace: cluster.metadata.namespace,
+      name: `${cluster.metadata.name}-lock`,
+    });
   } catch (error) {
     if (!isNotFound(error)) throw error;
   }

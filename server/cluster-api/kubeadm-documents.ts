@@ -1,6 +1,11 @@
 import { stringify } from 'yaml';
 import type { Cluster, Machine } from './core-resources.ts';
-import type { ClusterConfiguration, InitConfiguration, JoinConfiguration, NodeRegistration } from './kubeadm-resources.ts';
+import type {
+  ClusterConfiguration,
+  InitConfiguration,
+  JoinConfiguration,
+  NodeRegistration,
+} from './kubeadm-resources.ts';
 import { UNINITIALIZED_TAINT } from './vocabulary.ts';
 
 const API_VERSION = 'kubeadm.k8s.io/v1beta4';
@@ -11,7 +16,10 @@ function document(kind: string, fields: object): string {
 
 /** kubeadm's timeouts are durations, Cluster API's are seconds under longer names. */
 function timeouts(config: { timeouts?: object }): object {
-  const entries = Object.entries(config.timeouts ?? {}).map(([name, seconds]) => [name.replace(/Seconds$/, ''), `${String(seconds)}s`]);
+  const entries = Object.entries(config.timeouts ?? {}).map(([name, seconds]) => [
+    name.replace(/Seconds$/, ''),
+    `${String(seconds)}s`,
+  ]);
   return entries.length > 0 ? { timeouts: Object.fromEntries(entries) as object } : {};
 }
 
@@ -19,7 +27,11 @@ function timeouts(config: { timeouts?: object }): object {
  * kubeadm's ClusterConfiguration (v1beta4) as YAML: what the control plane asks for, and what only the Cluster and the
  * Machine know (endpoint, networks, version). Models bootstrap/kubeadm/types/upstreamv1beta4.
  */
-export function clusterConfigurationYaml(config: ClusterConfiguration | undefined, cluster: Cluster, machine: Machine): string {
+export function clusterConfigurationYaml(
+  config: ClusterConfiguration | undefined,
+  cluster: Cluster,
+  machine: Machine,
+): string {
   const { certificateValidityPeriodDays, caCertificateValidityPeriodDays, ...rest } = config ?? {};
   const { host = '', port = 6443 } = cluster.spec.controlPlaneEndpoint ?? {};
   const network = cluster.spec.clusterNetwork;
@@ -29,21 +41,34 @@ export function clusterConfigurationYaml(config: ClusterConfiguration | undefine
     ...(network?.services ? { serviceSubnet: network.services.cidrBlocks.join(',') } : {}),
   };
   return document('ClusterConfiguration', {
-    apiServer: {}, controllerManager: {}, scheduler: {}, dns: {}, etcd: {},
+    apiServer: {},
+    controllerManager: {},
+    scheduler: {},
+    dns: {},
+    etcd: {},
     ...rest,
     clusterName: cluster.metadata.name,
     controlPlaneEndpoint: rest.controlPlaneEndpoint ?? `${host}:${port}`,
     kubernetesVersion: machine.spec.version ?? '',
     networking,
-    ...(certificateValidityPeriodDays ? { certificateValidityPeriod: `${certificateValidityPeriodDays * 24}h0m0s` } : {}),
-    ...(caCertificateValidityPeriodDays ? { caCertificateValidityPeriod: `${caCertificateValidityPeriodDays * 24}h0m0s` } : {}),
+    ...(certificateValidityPeriodDays
+      ? { certificateValidityPeriod: `${certificateValidityPeriodDays * 24}h0m0s` }
+      : {}),
+    ...(caCertificateValidityPeriodDays
+      ? { caCertificateValidityPeriod: `${caCertificateValidityPeriodDays * 24}h0m0s` }
+      : {}),
   });
 }
 
 /** kubeadm's InitConfiguration (v1beta4) as YAML. */
 export function initConfigurationYaml(config: InitConfiguration | undefined): string {
   const { timeouts: _, ...rest } = config ?? {};
-  return document('InitConfiguration', { localAPIEndpoint: {}, nodeRegistration: {}, ...rest, ...timeouts(config ?? {}) });
+  return document('InitConfiguration', {
+    localAPIEndpoint: {},
+    nodeRegistration: {},
+    ...rest,
+    ...timeouts(config ?? {}),
+  });
 }
 
 /** What a worker registers with: its own taints and the one that goes when Cluster API has seen the Node. */

@@ -10,7 +10,13 @@ export interface Arg {
 interface ComponentConfig {
   extraArgs?: Arg[];
   extraEnvs?: Arg[];
-  extraVolumes?: { name: string; hostPath: string; mountPath: string; readOnly?: boolean; pathType?: string }[];
+  extraVolumes?: {
+    name: string;
+    hostPath: string;
+    mountPath: string;
+    readOnly?: boolean;
+    pathType?: string;
+  }[];
 }
 
 export interface ClusterConfiguration {
@@ -52,7 +58,12 @@ export interface JoinConfiguration {
   nodeRegistration?: NodeRegistration;
   caCertPath?: string;
   discovery?: {
-    bootstrapToken?: { token?: string; apiServerEndpoint?: string; caCertHashes?: string[]; unsafeSkipCAVerification?: boolean };
+    bootstrapToken?: {
+      token?: string;
+      apiServerEndpoint?: string;
+      caCertHashes?: string[];
+      unsafeSkipCAVerification?: boolean;
+    };
     file?: object;
     tlsBootstrapToken?: string;
   };
@@ -81,7 +92,15 @@ export interface KubeadmConfigSpec {
   bootCommands?: string[];
   preKubeadmCommands?: string[];
   postKubeadmCommands?: string[];
-  users?: { name: string; gecos?: string; groups?: string; shell?: string; sudo?: string; sshAuthorizedKeys?: string[]; lockPassword?: boolean }[];
+  users?: {
+    name: string;
+    gecos?: string;
+    groups?: string;
+    shell?: string;
+    sudo?: string;
+    sshAuthorizedKeys?: string[];
+    lockPassword?: boolean;
+  }[];
   ntp?: { servers?: string[]; enabled?: boolean };
   mounts?: string[][];
   diskSetup?: object;
@@ -92,7 +111,12 @@ export interface KubeadmConfigSpec {
 /** bootstrap.cluster.x-k8s.io/v1beta2 KubeadmConfig. */
 export interface KubeadmConfig extends KubeObject {
   spec: KubeadmConfigSpec;
-  status?: { conditions?: Condition[]; dataSecretName?: string; initialization?: { dataSecretCreated?: boolean }; observedGeneration?: number };
+  status?: {
+    conditions?: Condition[];
+    dataSecretName?: string;
+    initialization?: { dataSecretCreated?: boolean };
+    observedGeneration?: number;
+  };
 }
 
 /** bootstrap.cluster.x-k8s.io/v1beta2 KubeadmConfigTemplate. */
@@ -105,7 +129,14 @@ export interface KubeadmControlPlane extends KubeObject {
   spec: {
     replicas?: number;
     version: string;
-    machineTemplate: { metadata?: Pick<ObjectMeta, 'labels' | 'annotations'>; spec: { infrastructureRef: ContractRef; deletion?: MachineDeletion; readinessGates?: { conditionType: string }[] } };
+    machineTemplate: {
+      metadata?: Pick<ObjectMeta, 'labels' | 'annotations'>;
+      spec: {
+        infrastructureRef: ContractRef;
+        deletion?: MachineDeletion;
+        readinessGates?: { conditionType: string }[];
+      };
+    };
     kubeadmConfigSpec?: KubeadmConfigSpec;
     rollout?: { strategy?: { type: 'RollingUpdate'; rollingUpdate?: { maxSurge?: number | string } } };
   };
@@ -124,11 +155,23 @@ export interface KubeadmControlPlane extends KubeObject {
 }
 
 export const kubeadmConfigs = defineResource<KubeadmConfig>({
-  group: 'bootstrap.cluster.x-k8s.io', version: 'v1beta2', kind: 'KubeadmConfig', plural: 'kubeadmconfigs', namespaced: true,
+  group: 'bootstrap.cluster.x-k8s.io',
+  version: 'v1beta2',
+  kind: 'KubeadmConfig',
+  plural: 'kubeadmconfigs',
+  namespaced: true,
 });
 export const kubeadmConfigTemplates = defineResource<KubeadmConfigTemplate>({
-  group: 'bootstrap.cluster.x-k8s.io', version: 'v1beta2', kind: 'KubeadmConfigTemplate', plural: 'kubeadmconfigtemplates', namespaced: true,
+  group: 'bootstrap.cluster.x-k8s.io',
+  version: 'v1beta2',
+  kind: 'KubeadmConfigTemplate',
+  plural: 'kubeadmconfigtemplates',
+  namespaced: true,
 });
 export const kubeadmControlPlanes = defineResource<KubeadmControlPlane>({
-  group: 'controlplane.cluster.x-k8s.io', version: 'v1beta2', kind: 'KubeadmControlPlane', plural: 'kubeadmcontrolplanes', namespaced: true,
+  group: 'controlplane.cluster.x-k8s.io',
+  version: 'v1beta2',
+  kind: 'KubeadmControlPlane',
+  plural: 'kubeadmcontrolplanes',
+  namespaced: true,
 });

@@ -1,7 +1,20 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { cloneJson, configMaps, deployments, isAlreadyExists, objectKey, type Resource, roleBindings, roles, secrets, type Service, serviceAccounts, services } from '#server/kube';
-import { dropFinalizer, find, remove, saveChanges, withFinalizer } from './changes.ts';
+import {
+  cloneJson,
+  configMaps,
+  deployments,
+  isAlreadyExists,
+  objectKey,
+  type Resource,
+  roleBindings,
+  roles,
+  type Service,
+  secrets,
+  serviceAccounts,
+  services,
+} from '#server/kube';
 import { clusterKeyOf } from './caches.ts';
+import { dropFinalizer, find, remove, saveChanges, withFinalizer } from './changes.ts';
 import { clusterSecret, encode } from './cluster-secrets.ts';
 import { pausedFinding, report, summarize, words } from './conditions.ts';
 import { type Context, pauses, type Running } from './context.ts';
@@ -13,7 +26,8 @@ import { CLUSTER_NAME_LABEL, KUBEVIRT_CLUSTER_FINALIZER, MANAGER, ROLE_LABEL } f
 const API_PORT = 6443;
 
 /** Things somebody put beside the cluster that are to go with it carry this label (the cloud-controller-manager's). */
-const EXTRA_SELECTOR = (cluster: string): string => `${CLUSTER_NAME_LABEL}=${cluster},capk.cluster.x-k8s.io/template-kind=extra-resource`;
+const EXTRA_SELECTOR = (cluster: string): string =>
+  `${CLUSTER_NAME_LABEL}=${cluster},capk.cluster.x-k8s.io/template-kind=extra-resource`;
 const EXTRA_KINDS: readonly Resource[] = [configMaps, serviceAccounts, deployments, roles, roleBindings];
 
 /** An SSH key pair (ed25519): public in OpenSSH's one-line form, private as PEM. */
@@ -22,7 +36,10 @@ function createSshKeys(): { publicKey: string; privateKey: string } {
   const raw = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32);
   const field = (bytes: Buffer): Buffer => Buffer.concat([Buffer.from([0, 0, 0, bytes.length]), bytes]);
   const blob = Buffer.concat([field(Buffer.from('ssh-ed25519')), field(raw)]);
-  return { publicKey: `ssh-ed25519 ${blob.toString('base64')}`, privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
+  return {
+    publicKey: `ssh-ed25519 ${blob.toString('base64')}`,
+    privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  };
 }
 
 function loadBalancer(cluster: Cluster, kubevirtCluster: KubevirtCluster): Service {
@@ -57,18 +74,28 @@ function addressOf(service: Service): string | undefined {
  */
 export function startKubevirtClusterController(context: Context): Running {
   const { client, caches, clock, log } = context;
-  const loop = startLoop({ name: 'kubevirtcluster', clock, log, ready: () => context.ready(), reconcile: (key) => reconcile(key) });
+  const loop = startLoop({
+    name: 'kubevirtcluster',
+    clock,
+    log,
+    ready: () => context.ready(),
+    reconcile: (key) => reconcile(key),
+  });
   const enqueue = (object: KubevirtCluster): void => loop.enqueue(objectKey(object));
   const ofCluster = (cluster: Cluster | undefined): void => {
     const ref = cluster?.spec.infrastructureRef;
-    if (cluster && ref?.kind === 'KubevirtCluster') loop.enqueue(`${cluster.metadata.namespace ?? ''}/${ref.name}`);
+    if (cluster && ref?.kind === 'KubevirtCluster')
+      loop.enqueue(`${cluster.metadata.namespace ?? ''}/${ref.name}`);
   };
   const ofService = (service: Service): void => ofCluster(caches.clusters.get(clusterKeyOf(service)));
   const watches = [
     caches.kubevirtClusters.on({ added: enqueue, updated: (_, now) => enqueue(now) }),
-    caches.clusters.on({ added: ofCluster, updated: (old, now) => {
-      if (old.spec.paused !== now.spec.paused) ofCluster(now);
-    } }),
+    caches.clusters.on({
+      added: ofCluster,
+      updated: (old, now) => {
+        if (old.spec.paused !== now.spec.paused) ofCluster(now);
+      },
+    }),
     caches.services.on({ added: ofService, updated: (_, now) => ofService(now), deleted: ofService }),
   ];
 
@@ -79,7 +106,10 @@ export function startKubevirtClusterController(context: Context): Running {
       return await client.create(services, loadBalancer(cluster, object), MANAGER);
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
-      return client.get(services, { namespace: object.metadata.namespace, name: `${cluster.metadata.name}-lb` });
+      return client.get(services, {
+        namespace: object.metadata.namespace,
+        name: `${cluster.metadata.name}-lb`,
+      });
     }
   };
 
@@ -91,24 +121,53 @@ export function startKubevirtClusterController(context: Context): Running {
     if (!secret) {
       const keys = createSshKeys();
       const data = { pub: encode(keys.publicKey), key: encode(keys.privateKey) };
-      secret = await client.create(secrets, clusterSecret(cluster, name, data, { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '' }), MANAGER);
+      secret = await client.create(
+        secrets,
+        clusterSecret(cluster, name, data, {
+          apiVersion,
+          kind,
+          name: metadata.name,
+          uid: metadata.uid ?? '',
+        }),
+        MANAGER,
+      );
     }
     object.spec.sshKeys = {
-      configRef: { apiVersion: 'v1', kind: 'Secret', name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}), ...(secret.metadata.uid ? { uid: secret.metadata.uid } : {}) },
+      configRef: {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        name,
+        ...(metadata.namespace ? { namespace: metadata.namespace } : {}),
+        ...(secret.metadata.uid ? { uid: secret.metadata.uid } : {}),
+      },
       dataSecretName: name,
     };
   };
 
   const provide = async (cluster: Cluster, object: KubevirtCluster): Promise<void> => {
     const service = await ensureService(cluster, object);
-    const host = object.spec.controlPlaneEndpoint?.host ? object.spec.controlPlaneEndpoint.host : addressOf(service);
+    const host = object.spec.controlPlaneEndpoint?.host
+      ? object.spec.controlPlaneEndpoint.host
+      : addressOf(service);
     if (!host) {
-      const missing = service.spec?.type === 'LoadBalancer' ? 'the load balancer external IP is not ready yet' : 'the load balancer service is not ready yet';
-      report(object, clock.now(), { type: 'LoadBalancerAvailable', status: 'False', reason: 'LoadBalancerProvisioningFailed', message: missing });
+      const missing =
+        service.spec?.type === 'LoadBalancer'
+          ? 'the load balancer external IP is not ready yet'
+          : 'the load balancer service is not ready yet';
+      report(object, clock.now(), {
+        type: 'LoadBalancerAvailable',
+        status: 'False',
+        reason: 'LoadBalancerProvisioningFailed',
+        message: missing,
+      });
       return;
     }
     object.spec.controlPlaneEndpoint = { host, port: object.spec.controlPlaneEndpoint?.port ?? API_PORT };
-    report(object, clock.now(), { type: 'LoadBalancerAvailable', status: 'True', reason: 'LoadBalancerAvailable' });
+    report(object, clock.now(), {
+      type: 'LoadBalancerAvailable',
+      status: 'True',
+      reason: 'LoadBalancerAvailable',
+    });
     await ensureSshKeys(cluster, object);
     object.status = { ...object.status, ready: true, initialization: { provisioned: true } };
   };
@@ -119,7 +178,10 @@ export function startKubevirtClusterController(context: Context): Running {
     if (service) await remove(client, services, service);
     report(object, clock.now(), { type: 'LoadBalancerAvailable', status: 'False', reason: 'Deleting' });
     for (const kind of EXTRA_KINDS) {
-      const { items } = await client.list(kind, { namespace, labelSelector: EXTRA_SELECTOR(cluster.metadata.name) });
+      const { items } = await client.list(kind, {
+        namespace,
+        labelSelector: EXTRA_SELECTOR(cluster.metadata.name),
+      });
       for (const item of items) await remove(client, kind, item);
     }
     dropFinalizer(object, KUBEVIRT_CLUSTER_FINALIZER);
@@ -137,12 +199,17 @@ export function startKubevirtClusterController(context: Context): Running {
     object.status ??= { ready: false };
     if (leaving) await takeDown(cluster, object);
     else await provide(cluster, object);
-    report(object, clock.now(), summarize(object, 'Ready', { of: ['LoadBalancerAvailable'], reasons: words('Ready') }), pausedFinding([]));
+    report(
+      object,
+      clock.now(),
+      summarize(object, 'Ready', { of: ['LoadBalancerAvailable'], reasons: words('Ready') }),
+      pausedFinding([]),
+    );
     await saveChanges(client, kubevirtClusters, before, object);
   };
 
   return {
-    enqueue: loop.enqueue,
+    enqueue: (key) => loop.enqueue(key),
     async stop() {
       for (const watch of watches) watch.stop();
       await loop.stop();

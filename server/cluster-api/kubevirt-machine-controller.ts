@@ -1,5 +1,13 @@
-import { isFinal, runStrategyOf, type VirtualMachine, type VirtualMachineInstance, virtualMachines } from '#server/clouds/kubevirt';
-import { cloneJson, deepEqual, isAlreadyExists, type KubeObject, nodes, objectKey, secrets } from '#server/kube';
+import { type VirtualMachineInstance, virtualMachines } from '#server/clouds/kubevirt';
+import {
+  cloneJson,
+  deepEqual,
+  isAlreadyExists,
+  type KubeObject,
+  nodes,
+  objectKey,
+  secrets,
+} from '#server/kube';
 import { BY_CLUSTER } from './caches.ts';
 import { dropFinalizer, find, remove, saveChanges, withFinalizer } from './changes.ts';
 import { withCapkUser } from './cloud-config.ts';
@@ -7,12 +15,21 @@ import { decode, encode } from './cluster-secrets.ts';
 import { isTrue, pausedFinding, report, summarize, words } from './conditions.ts';
 import { type Context, pauses, type Running } from './context.ts';
 import type { Cluster, Machine } from './core-resources.ts';
+import { isReady, notReady, reportProvisioned, terminalReason } from './kubevirt-machine-status.ts';
 import { type KubevirtCluster, type KubevirtMachine, kubevirtMachines } from './kubevirt-resources.ts';
 import { startLoop } from './loop.ts';
 import { machineVm, userDataName, vmNamespace } from './machine-vm.ts';
 import {
-  CLUSTER_SECRET_TYPE, CONTROL_PLANE_LABEL, KUBEVIRT_MACHINE_FINALIZER, KUBEVIRT_MACHINE_NAME_LABEL, KUBEVIRT_MACHINE_NAMESPACE_LABEL, MANAGER,
-  PATCH_PROVIDER_ID_ANNOTATION, SENTINEL_CONTENT, SENTINEL_DIRECTORY, SENTINEL_FILE, TERMINAL_LABEL,
+  CLUSTER_SECRET_TYPE,
+  CONTROL_PLANE_LABEL,
+  KUBEVIRT_MACHINE_FINALIZER,
+  KUBEVIRT_MACHINE_NAME_LABEL,
+  KUBEVIRT_MACHINE_NAMESPACE_LABEL,
+  MANAGER,
+  PATCH_PROVIDER_ID_ANNOTATION,
+  SENTINEL_CONTENT,
+  SENTINEL_DIRECTORY,
+  SENTINEL_FILE,
 } from './vocabulary.ts';
 
 /** Upstream looks again after these, milliseconds; events come first where there are any. */
@@ -30,36 +47,19 @@ interface Scope {
   kubevirtCluster: KubevirtCluster;
 }
 
-/** Why a machine will never recover by itself; undefined when it may. Models IsTerminal of pkg/kubevirt/machine.go. */
-function terminalReason(vm: VirtualMachine | undefined, vmi: VirtualMachineInstance | undefined): string | undefined {
-  if (!vm || !vmi) return undefined;
-  if (!isFinal(vmi) && vmi.status?.evacuationNodeName) return "The Machine's VM pod is marked for eviction due to infra node drain.";
-  const vmLabel = vm.metadata.labels?.[TERMINAL_LABEL];
-  if (vmLabel !== undefined) return `VM's ${TERMINAL_LABEL} label has the vm marked as being terminal with reason [${vmLabel}]`;
-  const vmiLabel = vmi.metadata.labels?.[TERMINAL_LABEL];
-  if (vmiLabel !== undefined) return `VMI's ${TERMINAL_LABEL} label has the vm marked as being terminal with reason [${vmiLabel}]`;
-  const strategy = runStrategyOf(vm);
-  const over = ((strategy === 'Halted' || strategy === 'Once') && isFinal(vmi)) || (strategy === 'RerunOnFailure' && vmi.status?.phase === 'Succeeded');
-  return over ? 'VMI has reached a permanent finalized state' : undefined;
-}
-
-function notReady(vm: VirtualMachine | undefined): { reason: string; message: string } {
-  const scheduled = vm?.status?.conditions?.find((condition) => condition.type === 'PodScheduled');
-  if (scheduled?.status === 'False' && scheduled.reason === 'Unschedulable') return { reason: 'Unschedulable', message: scheduled.message ?? '' };
-  return { reason: 'VMNotReady', message: vm ? `VM is not ready: ${vm.status?.printableStatus ?? ''}` : 'VM is not ready' };
-}
-
-function isReady(vmi: VirtualMachineInstance | undefined): boolean {
-  return vmi?.status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
-}
-
 /**
  * KubevirtMachine → user data Secret → VirtualMachine; reports when the guest has bootstrapped. Models
  * controllers/kubevirtmachine_controller.go of cluster-api-provider-kubevirt (external infrastructure clusters left out).
  */
 export function startKubevirtMachineController(context: Context): Running {
   const { client, caches, workloads, guests, clock, log } = context;
-  const loop = startLoop({ name: 'kubevirtmachine', clock, log, ready: () => context.ready(), reconcile: (key) => reconcile(key) });
+  const loop = startLoop({
+    name: 'kubevirtmachine',
+    clock,
+    log,
+    ready: () => context.ready(),
+    reconcile: (key) => reconcile(key),
+  });
   const enqueue = (object: KubeObject): void => loop.enqueue(objectKey(object));
   const ofMachine = (machine: Machine): void => {
     const ref = machine.spec.infrastructureRef;
@@ -67,23 +67,40 @@ export function startKubevirtMachineController(context: Context): Running {
   };
   const ofVm = (vm: KubeObject): void => {
     const { labels } = vm.metadata;
-    loop.enqueue(`${labels?.[KUBEVIRT_MACHINE_NAMESPACE_LABEL] ?? ''}/${labels?.[KUBEVIRT_MACHINE_NAME_LABEL] ?? ''}`);
+    loop.enqueue(
+      `${labels?.[KUBEVIRT_MACHINE_NAMESPACE_LABEL] ?? ''}/${labels?.[KUBEVIRT_MACHINE_NAME_LABEL] ?? ''}`,
+    );
   };
   const ofCluster = (key: string): void => {
     for (const object of caches.kubevirtMachines.byIndex(BY_CLUSTER, key)) enqueue(object);
   };
   const watches = [
-    caches.kubevirtMachines.on({ added: enqueue, updated: (_, now) => enqueue(now), deleted: (object) => stopLooking(objectKey(object)) }),
+    caches.kubevirtMachines.on({
+      added: enqueue,
+      updated: (_, now) => enqueue(now),
+      deleted: (object) => stopLooking(objectKey(object)),
+    }),
     caches.machines.on({ added: ofMachine, updated: (_, now) => ofMachine(now) }),
     caches.virtualMachines.on({ added: ofVm, updated: (_, now) => ofVm(now), deleted: ofVm }),
     caches.instances.on({ added: ofVm, updated: (_, now) => ofVm(now), deleted: ofVm }),
-    caches.clusters.on({ updated: (old, now) => {
-      if (old.spec.paused !== now.spec.paused || isTrue(old, 'InfrastructureReady') !== isTrue(now, 'InfrastructureReady') || isTrue(old, 'ControlPlaneInitialized') !== isTrue(now, 'ControlPlaneInitialized')) ofCluster(objectKey(now));
-    } }),
-    caches.kubevirtClusters.on({ updated: (old, now) => {
-      const changed = !deepEqual(old.spec, now.spec) || !deepEqual(old.metadata.annotations, now.metadata.annotations);
-      for (const cluster of changed ? caches.clusters.byIndex('infrastructure', objectKey(now)) : []) ofCluster(objectKey(cluster));
-    } }),
+    caches.clusters.on({
+      updated: (old, now) => {
+        if (
+          old.spec.paused !== now.spec.paused ||
+          isTrue(old, 'InfrastructureReady') !== isTrue(now, 'InfrastructureReady') ||
+          isTrue(old, 'ControlPlaneInitialized') !== isTrue(now, 'ControlPlaneInitialized')
+        )
+          ofCluster(objectKey(now));
+      },
+    }),
+    caches.kubevirtClusters.on({
+      updated: (old, now) => {
+        const changed =
+          !deepEqual(old.spec, now.spec) || !deepEqual(old.metadata.annotations, now.metadata.annotations);
+        for (const cluster of changed ? caches.clusters.byIndex('infrastructure', objectKey(now)) : [])
+          ofCluster(objectKey(cluster));
+      },
+    }),
   ];
 
   // Guests that were asked to tell of their sentinel file: key of the KubevirtMachine → how to stop.
@@ -96,10 +113,18 @@ export function startKubevirtMachineController(context: Context): Running {
   // User data that was written, by UID of the KubevirtMachine: does it let this provider in?
   const userData = new Map<string, { injected: boolean }>();
 
-  const ensureUserData = async ({ object, machine, kubevirtCluster }: Scope, dataSecretName: string): Promise<{ injected: boolean }> => {
-    const bootstrap = await client.get(secrets, { namespace: machine.metadata.namespace, name: dataSecretName });
+  const ensureUserData = async (
+    { object, machine, kubevirtCluster }: Scope,
+    dataSecretName: string,
+  ): Promise<{ injected: boolean }> => {
+    const bootstrap = await client.get(secrets, {
+      namespace: machine.metadata.namespace,
+      name: dataSecretName,
+    });
     const keysName = kubevirtCluster.spec.sshKeys?.dataSecretName;
-    const keys = keysName ? await find(client, secrets, kubevirtCluster.metadata.namespace, keysName) : undefined;
+    const keys = keysName
+      ? await find(client, secrets, kubevirtCluster.metadata.namespace, keysName)
+      : undefined;
     const publicKey = decode(keys?.data?.['pub']);
     const value = decode(bootstrap.data?.['value']);
     const text = publicKey ? withCapkUser(value, publicKey) : value;
@@ -107,7 +132,11 @@ export function startKubevirtMachineController(context: Context): Running {
     const data = { userdata: encode(text) };
     const present = await find(client, secrets, vmNamespace(object), name);
     if (!present) {
-      const metadata = { name, namespace: vmNamespace(object), ...(bootstrap.metadata.labels ? { labels: bootstrap.metadata.labels } : {}) };
+      const metadata = {
+        name,
+        namespace: vmNamespace(object),
+        ...(bootstrap.metadata.labels ? { labels: bootstrap.metadata.labels } : {}),
+      };
       await client.create(secrets, { metadata, type: CLUSTER_SECRET_TYPE, data }, MANAGER);
     } else if (!deepEqual(present.data, data)) await client.update(secrets, { ...present, data }, MANAGER);
     return { injected: publicKey !== '' && text.includes(publicKey) };
@@ -116,11 +145,20 @@ export function startKubevirtMachineController(context: Context): Running {
   const createVm = async (scope: Scope, dataSecretName: string): Promise<void> => {
     const { object } = scope;
     try {
-      await client.create(virtualMachines, machineVm(object, scope.machine, scope.cluster, dataSecretName), MANAGER);
+      await client.create(
+        virtualMachines,
+        machineVm(object, scope.machine, scope.cluster, dataSecretName),
+        MANAGER,
+      );
     } catch (error) {
       if (isAlreadyExists(error)) return;
       const message = `Failed vm creation: ${error instanceof Error ? error.message : String(error)}`;
-      report(object, clock.now(), { type: 'VMProvisioned', status: 'False', reason: 'VMCreateFailed', message });
+      report(object, clock.now(), {
+        type: 'VMProvisioned',
+        status: 'False',
+        reason: 'VMCreateFailed',
+        message,
+      });
       await saveChanges(client, kubevirtMachines, scope.base, object);
       throw error;
     }
@@ -146,27 +184,6 @@ export function startKubevirtMachineController(context: Context): Running {
     return true;
   };
 
-  const reportProvisioned = (object: KubevirtMachine, vmi: VirtualMachineInstance): void => {
-    const { name } = object.metadata;
-    const ips = (vmi.status?.interfaces ?? []).flatMap((nic) => nic.ipAddresses ?? []);
-    object.status = {
-      ...object.status,
-      ready: true,
-      initialization: { provisioned: true },
-      addresses: [
-        { type: 'Hostname', address: name },
-        ...ips.flatMap((address) => [{ type: 'InternalIP' as const, address }, { type: 'ExternalIP' as const, address }]),
-        { type: 'InternalDNS', address: name },
-      ],
-    };
-    object.spec.providerID ??= `kubevirt://${name}`;
-    const migratable = vmi.status?.conditions?.find((condition) => condition.type === 'LiveMigratable');
-    if (!migratable) return;
-    report(object, clock.now(), migratable.status === 'True'
-      ? { type: 'VMLiveMigratable', status: 'True', reason: 'VMLiveMigratable' }
-      : { type: 'VMLiveMigratable', status: 'False', reason: migratable.reason ?? 'NotMigratable', message: `${name} is not a live migratable machine: ${migratable.message ?? ''}` });
-  };
-
   const waiting = (object: KubevirtMachine, reason: string, message = ''): undefined => {
     report(object, clock.now(), { type: 'VMProvisioned', status: 'False', reason, message });
     return undefined;
@@ -189,16 +206,30 @@ export function startKubevirtMachineController(context: Context): Running {
       return undefined;
     }
     if (!injected) {
-      if (!isTrue(object, 'BootstrapExecSucceeded')) report(object, clock.now(), { type: 'BootstrapExecSucceeded', status: 'True', reason: 'BootstrapCheckingNotSupported' });
+      if (!isTrue(object, 'BootstrapExecSucceeded'))
+        report(object, clock.now(), {
+          type: 'BootstrapExecSucceeded',
+          status: 'True',
+          reason: 'BootstrapCheckingNotSupported',
+        });
     } else if (!isTrue(object, 'BootstrapExecSucceeded')) {
       if (!isBootstrapped(scope, vmi)) {
         status.ready = false;
-        report(object, clock.now(), { type: 'BootstrapExecSucceeded', status: 'False', reason: 'BootstrapFailed', message: 'VM not bootstrapped yet' });
+        report(object, clock.now(), {
+          type: 'BootstrapExecSucceeded',
+          status: 'False',
+          reason: 'BootstrapFailed',
+          message: 'VM not bootstrapped yet',
+        });
         return { requeueAfter: BOOTSTRAP_CHECK };
       }
-      report(object, clock.now(), { type: 'BootstrapExecSucceeded', status: 'True', reason: 'BootstrapExecSucceeded' });
+      report(object, clock.now(), {
+        type: 'BootstrapExecSucceeded',
+        status: 'True',
+        reason: 'BootstrapExecSucceeded',
+      });
     }
-    reportProvisioned(object, vmi);
+    reportProvisioned(object, vmi, clock.now());
     return undefined;
   };
 
@@ -208,7 +239,12 @@ export function startKubevirtMachineController(context: Context): Running {
     const { dataSecretName } = machine.spec.bootstrap;
     if (!dataSecretName) {
       const worker = machine.metadata.labels?.[CONTROL_PLANE_LABEL] === undefined;
-      return waiting(object, worker && !isTrue(cluster, 'ControlPlaneInitialized') ? 'WaitingForControlPlaneAvailable' : 'WaitingForBootstrapData');
+      return waiting(
+        object,
+        worker && !isTrue(cluster, 'ControlPlaneInitialized')
+          ? 'WaitingForControlPlaneAvailable'
+          : 'WaitingForBootstrapData',
+      );
     }
     const key = `${vmNamespace(object)}/${object.metadata.name}`;
     const vm = caches.virtualMachines.get(key);
@@ -233,7 +269,9 @@ export function startKubevirtMachineController(context: Context): Running {
 
   /** Writes the providerID onto the Node when this provider is asked to; whoever is first wins. */
   const writeProviderId = async ({ object, cluster, kubevirtCluster }: Scope): Promise<Outcome> => {
-    const asked = kubevirtCluster.metadata.annotations?.[PATCH_PROVIDER_ID_ANNOTATION] === 'true' || context.patchNodeProviderId;
+    const asked =
+      kubevirtCluster.metadata.annotations?.[PATCH_PROVIDER_ID_ANNOTATION] === 'true' ||
+      context.patchNodeProviderId;
     const status = (object.status ??= { ready: false });
     if (!asked || !status.ready || status.nodeupdated || !object.spec.providerID) return undefined;
     const { name } = object.metadata;
@@ -242,19 +280,24 @@ export function startKubevirtMachineController(context: Context): Running {
       const node = await find(workload, nodes, undefined, name);
       if (!node) return { requeueAfter: NODE_CHECK };
       if (node.spec?.providerID !== providerID) {
-        await workload.patch(nodes, { name }, { type: 'merge', body: { spec: { providerID } } }, { fieldManager: 'capk-manager' });
+        await workload.patch(
+          nodes,
+          { name },
+          { type: 'merge', body: { spec: { providerID } } },
+          { fieldManager: 'capk-manager' },
+        );
         status.nodeupdated = true;
       }
       return undefined;
     });
   };
 
-  const takeDown = async (object: KubevirtMachine, machine: Machine): Promise<void> => {
+  const takeDown = async (object: KubevirtMachine, machine: Machine | undefined): Promise<void> => {
     stopLooking(objectKey(object));
     const namespace = vmNamespace(object);
     const vm = await find(client, virtualMachines, namespace, object.metadata.name);
     if (vm) await remove(client, virtualMachines, vm);
-    const { dataSecretName } = machine.spec.bootstrap;
+    const dataSecretName = machine?.spec.bootstrap.dataSecretName;
     const secret = dataSecretName && (await find(client, secrets, namespace, userDataName(dataSecretName)));
     if (secret) await remove(client, secrets, secret);
     userData.delete(object.metadata.uid ?? '');
@@ -262,12 +305,18 @@ export function startKubevirtMachineController(context: Context): Running {
     dropFinalizer(object, KUBEVIRT_MACHINE_FINALIZER);
   };
 
-  const scopeOf = (object: KubevirtMachine): Partial<Pick<Scope, 'machine' | 'cluster' | 'kubevirtCluster'>> => {
+  const scopeOf = (
+    object: KubevirtMachine,
+  ): Partial<Pick<Scope, 'machine' | 'cluster' | 'kubevirtCluster'>> => {
     const owner = object.metadata.ownerReferences?.find((reference) => reference.kind === 'Machine');
     const machine = owner && caches.machines.get(`${object.metadata.namespace ?? ''}/${owner.name}`);
     if (!machine) return {};
     const cluster = caches.clusters.get(`${machine.metadata.namespace ?? ''}/${machine.spec.clusterName}`);
-    const kubevirtCluster = cluster && caches.kubevirtClusters.get(`${cluster.metadata.namespace ?? ''}/${cluster.spec.infrastructureRef?.name ?? ''}`);
+    const kubevirtCluster =
+      cluster &&
+      caches.kubevirtClusters.get(
+        `${cluster.metadata.namespace ?? ''}/${cluster.spec.infrastructureRef?.name ?? ''}`,
+      );
     return { machine, ...(cluster ? { cluster } : {}), ...(kubevirtCluster ? { kubevirtCluster } : {}) };
   };
 
@@ -275,8 +324,9 @@ export function startKubevirtMachineController(context: Context): Running {
     let before = caches.kubevirtMachines.get(key);
     if (!before) return undefined;
     const { machine, cluster, kubevirtCluster } = scopeOf(before);
-    if (!machine || pauses(cluster, before).length > 0) return undefined;
     const leaving = before.metadata.deletionTimestamp !== undefined;
+    // One that is going may have lost its Machine, or never got it.
+    if ((!machine && !leaving) || pauses(cluster, before).length > 0) return undefined;
     if (leaving && !before.metadata.finalizers?.includes(KUBEVIRT_MACHINE_FINALIZER)) return undefined;
     if (!leaving) before = await withFinalizer(client, kubevirtMachines, before, KUBEVIRT_MACHINE_FINALIZER);
     const object = cloneJson(before);
@@ -284,18 +334,26 @@ export function startKubevirtMachineController(context: Context): Running {
     let outcome: Outcome;
     if (leaving) await takeDown(object, machine);
     else {
-      if (!cluster || !kubevirtCluster) return undefined;
+      if (!machine || !cluster || !kubevirtCluster) return undefined;
       const scope = { base: before, object, machine, cluster, kubevirtCluster };
       outcome = await provide(scope);
       outcome ??= await writeProviderId(scope);
     }
-    report(object, clock.now(), summarize(object, 'Ready', { of: ['VMProvisioned', 'BootstrapExecSucceeded'], reasons: words('Ready') }), pausedFinding([]));
+    report(
+      object,
+      clock.now(),
+      summarize(object, 'Ready', {
+        of: ['VMProvisioned', 'BootstrapExecSucceeded'],
+        reasons: words('Ready'),
+      }),
+      pausedFinding([]),
+    );
     await saveChanges(client, kubevirtMachines, before, object);
     return outcome;
   };
 
   return {
-    enqueue: loop.enqueue,
+    enqueue: (key) => loop.enqueue(key),
     async stop() {
       for (const watch of watches) watch.stop();
       for (const key of [...looking.keys()]) stopLooking(key);

@@ -1,5 +1,5 @@
-import { defineResource, type KubeObject, type ObjectMeta } from '#server/kube';
 import type { VirtualMachineSpec } from '#server/clouds/kubevirt';
+import { defineResource, type KubeObject, type ObjectMeta } from '#server/kube';
 import type { Condition } from './conditions.ts';
 import type { Endpoint, MachineAddress } from './core-resources.ts';
 
@@ -51,8 +51,18 @@ export interface KubevirtMachineTemplate extends KubeObject {
 
 const INFRASTRUCTURE = { group: 'infrastructure.cluster.x-k8s.io', version: 'v1alpha1', namespaced: true };
 
-export const kubevirtClusters = defineResource<KubevirtCluster>({ ...INFRASTRUCTURE, kind: 'KubevirtCluster', plural: 'kubevirtclusters' });
-export const kubevirtMachines = defineResource<KubevirtMachine>({ ...INFRASTRUCTURE, kind: 'KubevirtMachine', plural: 'kubevirtmachines' });
+export const kubevirtClusters = defineResource<KubevirtCluster>({
+  ...INFRASTRUCTURE,
+  kind: 'KubevirtCluster',
+  plural: 'kubevirtclusters',
+});
+export const kubevirtMachines = defineResource<KubevirtMachine>({
+  ...INFRASTRUCTURE,
+  kind: 'KubevirtMachine',
+  plural: 'kubevirtmachines',
+});
 export const kubevirtMachineTemplates = defineResource<KubevirtMachineTemplate>({
-  ...INFRASTRUCTURE, kind: 'KubevirtMachineTemplate', plural: 'kubevirtmachinetemplates',
+  ...INFRASTRUCTURE,
+  kind: 'KubevirtMachineTemplate',
+  plural: 'kubevirtmachinetemplates',
 });

@@ -1,5 +1,5 @@
-import { createWorkQueue, type ReconcileResult, startReconciler } from '#server/client';
 import type { Clock, Logger } from '#server/base';
+import { createWorkQueue, type ReconcileResult, startReconciler } from '#server/client';
 
 /** One control loop: keys in, one reconcile at a time for each. */
 export interface Loop {

@@ -1,16 +1,41 @@
 import { createHash } from 'node:crypto';
-import { cloneJson, controllerOf, controllerReference, deepEqual, formatLabelSelector, generateName, isAlreadyExists, type KubeObject, objectKey } from '#server/kube';
+import {
+  cloneJson,
+  controllerOf,
+  controllerReference,
+  deepEqual,
+  formatLabelSelector,
+  generateName,
+  isAlreadyExists,
+  type KubeObject,
+  objectKey,
+} from '#server/kube';
 import { BY_CLUSTER } from './caches.ts';
 import { dropFinalizer, find, remove, saveChanges, withFinalizer } from './changes.ts';
 import { pausedFinding, report } from './conditions.ts';
 import { type Context, pauses, type Running } from './context.ts';
-import { type Cluster, type MachineDeployment, machineDeployments, type MachineSet, machineSets, type MachineTemplate } from './core-resources.ts';
+import {
+  type Cluster,
+  type MachineDeployment,
+  type MachineSet,
+  type MachineTemplate,
+  machineDeployments,
+  machineSets,
+} from './core-resources.ts';
 import { kubeadmConfigTemplates } from './kubeadm-resources.ts';
 import { kubevirtMachineTemplates } from './kubevirt-resources.ts';
 import { startLoop } from './loop.ts';
 import { reportMachineDeployment, rolloutLimits } from './machine-set-status.ts';
 import { sameTemplate } from './machine-templates.ts';
-import { CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, MACHINE_DEPLOYMENT_FINALIZER, MANAGER, REVISION_ANNOTATION, TEMPLATE_HASH_LABEL } from './vocabulary.ts';
+import {
+  CLUSTER_NAME_LABEL,
+  DEPLOYMENT_NAME_LABEL,
+  MACHINE_DEPLOYMENT_FINALIZER,
+  MACHINE_SET_FINALIZER,
+  MANAGER,
+  REVISION_ANNOTATION,
+  TEMPLATE_HASH_LABEL,
+} from './vocabulary.ts';
 
 /** A number that stands for a template, as a label value. */
 function templateHash(template: MachineTemplate): string {
@@ -28,8 +53,12 @@ function applyDefaults(deployment: MachineDeployment): void {
   const labels = { [CLUSTER_NAME_LABEL]: spec.clusterName, [DEPLOYMENT_NAME_LABEL]: metadata.name };
   metadata.labels = { ...metadata.labels, [CLUSTER_NAME_LABEL]: spec.clusterName };
   spec.replicas ??= 1;
-  if (!spec.selector.matchExpressions?.length) spec.selector = { ...spec.selector, matchLabels: { ...spec.selector.matchLabels, ...labels } };
-  spec.template.metadata = { ...spec.template.metadata, labels: { ...spec.template.metadata?.labels, ...spec.selector.matchLabels, ...labels } };
+  if (!spec.selector.matchExpressions?.length)
+    spec.selector = { ...spec.selector, matchLabels: { ...spec.selector.matchLabels, ...labels } };
+  spec.template.metadata = {
+    ...spec.template.metadata,
+    labels: { ...spec.template.metadata?.labels, ...spec.selector.matchLabels, ...labels },
+  };
 }
 
 /**
@@ -39,7 +68,13 @@ function applyDefaults(deployment: MachineDeployment): void {
 export function startMachineDeploymentController(context: Context): Running {
   const { client, caches, clock, ids, log } = context;
   const recorder = context.recorder('machinedeployment-controller');
-  const loop = startLoop({ name: 'machinedeployment', clock, log, ready: () => context.ready(), reconcile: (key) => reconcile(key) });
+  const loop = startLoop({
+    name: 'machinedeployment',
+    clock,
+    log,
+    ready: () => context.ready(),
+    reconcile: (key) => reconcile(key),
+  });
   const enqueue = (object: MachineDeployment): void => loop.enqueue(objectKey(object));
   const ofSet = (set: KubeObject): void => {
     const owner = controllerOf(set);
@@ -50,26 +85,40 @@ export function startMachineDeploymentController(context: Context): Running {
     if (name) loop.enqueue(`${machine.metadata.namespace ?? ''}/${name}`);
   };
   const ofCluster = (cluster: Cluster): void => {
-    for (const deployment of caches.machineDeployments.byIndex(BY_CLUSTER, objectKey(cluster))) enqueue(deployment);
+    for (const deployment of caches.machineDeployments.byIndex(BY_CLUSTER, objectKey(cluster)))
+      enqueue(deployment);
   };
   const watches = [
     caches.machineDeployments.on({ added: enqueue, updated: (_, now) => enqueue(now) }),
     caches.machineSets.on({ added: ofSet, updated: (_, now) => ofSet(now), deleted: ofSet }),
     caches.machines.on({ added: ofMachine, updated: (_, now) => ofMachine(now), deleted: ofMachine }),
-    caches.clusters.on({ added: ofCluster, updated: (old, now) => {
-      if (old.spec.paused !== now.spec.paused) ofCluster(now);
-    } }),
+    caches.clusters.on({
+      added: ofCluster,
+      updated: (old, now) => {
+        if (old.spec.paused !== now.spec.paused) ofCluster(now);
+      },
+    }),
   ];
 
-  const clusterKey = (deployment: MachineDeployment): string => `${deployment.metadata.namespace ?? ''}/${deployment.spec.clusterName}`;
+  const clusterKey = (deployment: MachineDeployment): string =>
+    `${deployment.metadata.namespace ?? ''}/${deployment.spec.clusterName}`;
   const liveSets = async (deployment: MachineDeployment): Promise<MachineSet[]> => {
-    const { items } = await client.list(machineSets, { namespace: deployment.metadata.namespace, labelSelector: `${DEPLOYMENT_NAME_LABEL}=${deployment.metadata.name}` });
+    const { items } = await client.list(machineSets, {
+      namespace: deployment.metadata.namespace,
+      labelSelector: `${DEPLOYMENT_NAME_LABEL}=${deployment.metadata.name}`,
+    });
     return items.filter((set) => controllerOf(set)?.uid === deployment.metadata.uid);
   };
   const machinesOf = (deployment: MachineDeployment) =>
-    caches.machines.byIndex(BY_CLUSTER, clusterKey(deployment)).filter((machine) => machine.metadata.labels?.[DEPLOYMENT_NAME_LABEL] === deployment.metadata.name);
+    caches.machines
+      .byIndex(BY_CLUSTER, clusterKey(deployment))
+      .filter((machine) => machine.metadata.labels?.[DEPLOYMENT_NAME_LABEL] === deployment.metadata.name);
 
-  const createSet = async (deployment: MachineDeployment, olds: readonly MachineSet[], replicas: number): Promise<MachineSet> => {
+  const createSet = async (
+    deployment: MachineDeployment,
+    olds: readonly MachineSet[],
+    replicas: number,
+  ): Promise<MachineSet> => {
     const suffix = ids.suffix(5);
     const { template, selector, clusterName } = deployment.spec;
     const hash = { [TEMPLATE_HASH_LABEL]: `${templateHash(template)}-${suffix}` };
@@ -83,29 +132,56 @@ export function startMachineDeploymentController(context: Context): Running {
         labels: { ...template.metadata?.labels, ...hash },
         annotations: { [REVISION_ANNOTATION]: String(revision) },
         ownerReferences: [controllerReference(deployment)],
+        finalizers: [MACHINE_SET_FINALIZER],
       },
       spec: {
         clusterName,
         replicas,
         selector: { ...selector, matchLabels: { ...selector.matchLabels, ...hash } },
-        template: { ...template, metadata: { ...template.metadata, labels: { ...template.metadata?.labels, ...hash } } },
+        template: {
+          ...template,
+          metadata: { ...template.metadata, labels: { ...template.metadata?.labels, ...hash } },
+        },
         ...(deployment.spec.deletion ? { deletion: deployment.spec.deletion } : {}),
       },
     };
     const made = await client.create(machineSets, set, MANAGER);
-    recorder.event(deployment, 'Normal', 'SuccessfulCreate', `Created MachineSet ${objectKey(made)} with ${replicas} replicas`);
+    recorder.event(
+      deployment,
+      'Normal',
+      'SuccessfulCreate',
+      `Created MachineSet ${objectKey(made)} with ${replicas} replicas`,
+    );
     return made;
   };
 
-  const scaleSet = async (deployment: MachineDeployment, set: MachineSet, replicas: number): Promise<void> => {
+  const scaleSet = async (
+    deployment: MachineDeployment,
+    set: MachineSet,
+    replicas: number,
+  ): Promise<void> => {
     const was = set.spec.replicas ?? 1;
     if (was === replicas) return;
-    await client.patch(machineSets, { namespace: set.metadata.namespace, name: set.metadata.name }, { type: 'merge', body: { spec: { replicas } } }, MANAGER);
-    recorder.event(deployment, 'Normal', 'SuccessfulScale', `Scaled ${replicas > was ? 'up' : 'down'} MachineSet ${set.metadata.name}: ${was} -> ${replicas}`);
+    await client.patch(
+      machineSets,
+      { namespace: set.metadata.namespace, name: set.metadata.name },
+      { type: 'merge', body: { spec: { replicas } } },
+      MANAGER,
+    );
+    recorder.event(
+      deployment,
+      'Normal',
+      'SuccessfulScale',
+      `Scaled ${replicas > was ? 'up' : 'down'} MachineSet ${set.metadata.name}: ${was} -> ${replicas}`,
+    );
   };
 
   /** Machines of the new set come and of the old ones go, within the limits of the rollout. */
-  const roll = async (deployment: MachineDeployment, current: MachineSet, olds: readonly MachineSet[]): Promise<void> => {
+  const roll = async (
+    deployment: MachineDeployment,
+    current: MachineSet,
+    olds: readonly MachineSet[],
+  ): Promise<void> => {
     const wanted = deployment.spec.replicas ?? 1;
     const { surge, unavailable } = rolloutLimits(deployment);
     const size = (set: MachineSet): number => set.spec.replicas ?? 1;
@@ -130,28 +206,46 @@ export function startMachineDeploymentController(context: Context): Running {
 
   const synchronize = async (deployment: MachineDeployment): Promise<void> => {
     const sets = await liveSets(deployment);
-    const matching = sets.filter((set) => sameTemplate(set.spec.template, deployment.spec.template)).sort((a, b) => revisionOf(b) - revisionOf(a));
+    const matching = sets
+      .filter((set) => sameTemplate(set.spec.template, deployment.spec.template))
+      .sort((a, b) => revisionOf(b) - revisionOf(a));
     const wanted = deployment.spec.replicas ?? 1;
     const [found] = matching;
     const olds = sets.filter((set) => set !== found);
     if (deployment.spec.paused && !found) return;
     const busy = olds.reduce((sum, set) => sum + (set.spec.replicas ?? 1), 0);
-    const first = busy === 0 ? wanted : Math.max(0, Math.min(wanted, wanted + rolloutLimits(deployment).surge - busy));
+    const first =
+      busy === 0 ? wanted : Math.max(0, Math.min(wanted, wanted + rolloutLimits(deployment).surge - busy));
     const current = found ?? (await createSet(deployment, olds, first));
-    deployment.metadata.annotations = { ...deployment.metadata.annotations, [REVISION_ANNOTATION]: String(revisionOf(current)) };
+    deployment.metadata.annotations = {
+      ...deployment.metadata.annotations,
+      [REVISION_ANNOTATION]: String(revisionOf(current)),
+    };
     if (!deepEqual(current.spec.deletion, deployment.spec.deletion) && deployment.spec.deletion) {
-      await client.patch(machineSets, { namespace: current.metadata.namespace, name: current.metadata.name }, { type: 'merge', body: { spec: { deletion: deployment.spec.deletion } } }, MANAGER);
+      await client.patch(
+        machineSets,
+        { namespace: current.metadata.namespace, name: current.metadata.name },
+        { type: 'merge', body: { spec: { deletion: deployment.spec.deletion } } },
+        MANAGER,
+      );
     }
     await roll(deployment, current, olds);
-    for (const set of olds) if ((set.spec.replicas ?? 1) === 0 && (set.status?.replicas ?? 0) === 0 && busy === 0) await remove(client, machineSets, set);
+    for (const set of olds)
+      if ((set.spec.replicas ?? 1) === 0 && (set.status?.replicas ?? 0) === 0 && busy === 0)
+        await remove(client, machineSets, set);
   };
 
   const missingTemplates = async (deployment: MachineDeployment): Promise<string[]> => {
     const { bootstrap, infrastructureRef } = deployment.spec.template.spec;
     const { namespace } = deployment.metadata;
     const missing: string[] = [];
-    if (bootstrap.configRef && !(await find(client, kubeadmConfigTemplates, namespace, bootstrap.configRef.name))) missing.push(bootstrap.configRef.kind);
-    if (!(await find(client, kubevirtMachineTemplates, namespace, infrastructureRef.name))) missing.push(infrastructureRef.kind);
+    if (
+      bootstrap.configRef &&
+      !(await find(client, kubeadmConfigTemplates, namespace, bootstrap.configRef.name))
+    )
+      missing.push(bootstrap.configRef.kind);
+    if (!(await find(client, kubevirtMachineTemplates, namespace, infrastructureRef.name)))
+      missing.push(infrastructureRef.kind);
     return missing;
   };
 
@@ -183,13 +277,22 @@ export function startMachineDeploymentController(context: Context): Running {
     }
     const leaving = before.metadata.deletionTimestamp !== undefined;
     if (leaving && !before.metadata.finalizers?.includes(MACHINE_DEPLOYMENT_FINALIZER)) return;
-    if (!leaving) before = await withFinalizer(client, machineDeployments, before, MACHINE_DEPLOYMENT_FINALIZER);
+    if (!leaving)
+      before = await withFinalizer(client, machineDeployments, before, MACHINE_DEPLOYMENT_FINALIZER);
     const deployment = cloneJson(before);
     let missing: string[] = [];
     if (leaving) await takeDown(deployment);
     else {
       applyDefaults(deployment);
-      if (!deployment.metadata.ownerReferences?.length) deployment.metadata.ownerReferences = [{ apiVersion: cluster.apiVersion, kind: 'Cluster', name: cluster.metadata.name, uid: cluster.metadata.uid ?? '' }];
+      if (!deployment.metadata.ownerReferences?.length)
+        deployment.metadata.ownerReferences = [
+          {
+            apiVersion: cluster.apiVersion,
+            kind: 'Cluster',
+            name: cluster.metadata.name,
+            uid: cluster.metadata.uid ?? '',
+          },
+        ];
       missing = await missingTemplates(deployment);
       await provide(deployment);
     }
@@ -201,7 +304,7 @@ export function startMachineDeploymentController(context: Context): Running {
   };
 
   return {
-    enqueue: loop.enqueue,
+    enqueue: (key) => loop.enqueue(key),
     async stop() {
       for (const watch of watches) watch.stop();
       await loop.stop();

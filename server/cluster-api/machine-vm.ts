@@ -1,8 +1,14 @@
-import { cloneJson } from '#server/kube';
 import type { VirtualMachine, VirtualMachineSpec } from '#server/clouds/kubevirt';
+import { cloneJson } from '#server/kube';
 import type { Cluster, Machine } from './core-resources.ts';
 import type { KubevirtMachine } from './kubevirt-resources.ts';
-import { CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, KUBEVIRT_MACHINE_NAME_LABEL, KUBEVIRT_MACHINE_NAMESPACE_LABEL, ROLE_LABEL } from './vocabulary.ts';
+import {
+  CLUSTER_NAME_LABEL,
+  CONTROL_PLANE_LABEL,
+  KUBEVIRT_MACHINE_NAME_LABEL,
+  KUBEVIRT_MACHINE_NAMESPACE_LABEL,
+  ROLE_LABEL,
+} from './vocabulary.ts';
 
 const CLOUD_INIT_VOLUME = 'cloudinitvolume';
 
@@ -27,7 +33,8 @@ function ownDataVolumes(spec: VirtualMachineSpec, prefix: string): void {
   for (const volume of spec.template.spec.volumes ?? []) {
     const claim = volume.persistentVolumeClaim;
     if (claim) claim.claimName = names.get(claim.claimName) ?? claim.claimName;
-    if (volume.dataVolume) volume.dataVolume.name = names.get(volume.dataVolume.name) ?? volume.dataVolume.name;
+    if (volume.dataVolume)
+      volume.dataVolume.name = names.get(volume.dataVolume.name) ?? volume.dataVolume.name;
   }
 }
 
@@ -35,7 +42,12 @@ function ownDataVolumes(spec: VirtualMachineSpec, prefix: string): void {
  * The VirtualMachine of a KubevirtMachine: its template, the labels by which the cloud-controller-manager and `<cluster>-lb` find it, and a
  * disk with the user data. Models pkg/kubevirt (utils.go, machine.go) of cluster-api-provider-kubevirt.
  */
-export function machineVm(object: KubevirtMachine, machine: Machine, cluster: Cluster, dataSecretName: string): VirtualMachine {
+export function machineVm(
+  object: KubevirtMachine,
+  machine: Machine,
+  cluster: Cluster,
+  dataSecretName: string,
+): VirtualMachine {
   const { metadata: template, spec: templateSpec } = object.spec.virtualMachineTemplate;
   const name = object.metadata.name;
   const spec = cloneJson(templateSpec);
@@ -52,8 +64,14 @@ export function machineVm(object: KubevirtMachine, machine: Machine, cluster: Cl
     annotations: { ...spec.template.metadata?.annotations },
   };
   const inner = spec.template.spec;
-  inner.volumes = [...(inner.volumes ?? []), { name: CLOUD_INIT_VOLUME, cloudInitConfigDrive: { secretRef: { name: userDataName(dataSecretName) } } }];
-  inner.domain.devices.disks = [...(inner.domain.devices.disks ?? []), { name: CLOUD_INIT_VOLUME, disk: { bus: 'virtio' } }];
+  inner.volumes = [
+    ...(inner.volumes ?? []),
+    { name: CLOUD_INIT_VOLUME, cloudInitConfigDrive: { secretRef: { name: userDataName(dataSecretName) } } },
+  ];
+  inner.domain.devices.disks = [
+    ...(inner.domain.devices.disks ?? []),
+    { name: CLOUD_INIT_VOLUME, disk: { bus: 'virtio' } },
+  ];
   ownDataVolumes(spec, name);
   return {
     apiVersion: 'kubevirt.io/v1',

@@ -1,5 +1,13 @@
-import { errorMessage, type Clock, type Logger } from '#server/base';
-import { type Client, ConnectionError, createInformerFactory, type Dialer, type Informer, type InformerFactory, parseKubeconfig } from '#server/client';
+import { type Clock, errorMessage, type Logger } from '#server/base';
+import {
+  type Client,
+  ConnectionError,
+  createInformerFactory,
+  type Dialer,
+  type Informer,
+  type InformerFactory,
+  parseKubeconfig,
+} from '#server/client';
 import { type Node, nodes, type Pod, pods, secrets, splitKey } from '#server/kube';
 import { find } from './changes.ts';
 import { decode } from './cluster-secrets.ts';
@@ -39,7 +47,13 @@ interface Watched {
 }
 
 /** `onChange` is called with the cluster's key when a node or a control plane pod of it changed. */
-export function createWorkloads(options: { client: Client; dialer: Dialer; clock: Clock; log: Logger; onChange(key: string): void }): Workloads {
+export function createWorkloads(options: {
+  client: Client;
+  dialer: Dialer;
+  clock: Clock;
+  log: Logger;
+  onChange(key: string): void;
+}): Workloads {
   const { dialer, clock, log } = options;
   const clients = new Map<string, Client>();
   const watched = new Map<string, Watched>();
@@ -52,14 +66,20 @@ export function createWorkloads(options: { client: Client; dialer: Dialer; clock
     const secret = await find(options.client, secrets, namespace, `${name}-kubeconfig`);
     if (!secret) return undefined;
     const config = parseKubeconfig(decode(secret.data?.['value']));
-    const dialled = dialer.dial(config, { userAgent: USER_AGENT, fieldManager: 'cluster-api-controller-manager' });
+    const dialled = dialer.dial(config, {
+      userAgent: USER_AGENT,
+      fieldManager: 'cluster-api-controller-manager',
+    });
     clients.set(key, dialled);
     return dialled;
   };
 
   const open = (key: string, workload: Client): Watched => {
     const informers = createInformerFactory({ client: workload, clock, log });
-    const caches: WorkloadCaches = { nodes: informers.informer(nodes), controlPlanePods: informers.informer(pods, CONTROL_PLANE_PODS) };
+    const caches: WorkloadCaches = {
+      nodes: informers.informer(nodes),
+      controlPlanePods: informers.informer(pods, CONTROL_PLANE_PODS),
+    };
     const changed = (): void => options.onChange(key);
     caches.nodes.on({ added: changed, updated: changed, deleted: changed });
     caches.controlPlanePods.on({ added: changed, updated: changed, deleted: changed });
@@ -71,7 +91,8 @@ export function createWorkloads(options: { client: Client; dialer: Dialer; clock
         answers.set(key, true);
         changed();
       },
-      (error: unknown) => log.debug({ cluster: key, error: errorMessage(error) }, 'a workload cluster is no longer watched'),
+      (error: unknown) =>
+        log.debug({ cluster: key, error: errorMessage(error) }, 'a workload cluster is no longer watched'),
     );
     return entry;
   };

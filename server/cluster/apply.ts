@@ -6,7 +6,6 @@ import {
   daemonSets,
   deployments,
   isAlreadyExists,
-  isNotFound,
   type KubeObject,
   namespaces,
   parseApiVersion,
@@ -49,6 +48,12 @@ function resourceOf(object: KubeObject): Resource {
   return resource;
 }
 
+interface ApplyOptions {
+  fieldManager: string;
+  onlyCreate?: boolean;
+  print?: (text: string) => void;
+}
+
 /**
  * Creates what is absent and, unless `onlyCreate`, merges into what is there: safe to repeat after a crash anywhere.
  * `print` gets kubectl's word for each object.
@@ -56,36 +61,30 @@ function resourceOf(object: KubeObject): Resource {
 export async function applyObjects(
   client: Client,
   objects: readonly KubeObject[],
-  options: { fieldManager: string; onlyCreate?: boolean; print?: (text: string) => void },
+  options: ApplyOptions,
 ): Promise<void> {
-  const { fieldManager } = options;
-  await Promise.all(
-    objects.map(async (object) => {
-      const resource = resourceOf(object);
-      const { namespace, name } = object.metadata;
-      const ref = { ...(resource.namespaced ? { namespace: namespace ?? 'default' } : {}), name };
-      let word = 'created';
-      try {
-        await client.create(resource, { ...object, metadata: { ...object.metadata, ...ref } }, { fieldManager });
-      } catch (error) {
-        if (!isAlreadyExists(error)) throw error;
-        word = 'unchanged';
-        if (!options.onlyCreate) {
-          await client.patch(resource, ref, { type: 'merge', body: object }, { fieldManager });
-          word = 'configured';
-        }
-      }
-      options.print?.(`${resource.kind.toLowerCase()}${resource.group ? `.${resource.group}` : ''}/${name} ${word}\n`);
-    }),
-  );
+  const isNamespace = (object: KubeObject): boolean => object.kind === namespaces.kind;
+  // Namespaces first: the rest may live in them. Within each part nothing waits for anything.
+  for (const part of [objects.filter(isNamespace), objects.filter((object) => !isNamespace(object))]) {
+    await Promise.all(part.map((object) => applyObject(client, object, options)));
+  }
 }
 
-/** GET that answers undefined for 404. */
-export async function find<T extends KubeObject>(client: Client, resource: Resource<T>, ref: { namespace?: string; name: string }): Promise<T | undefined> {
+async function applyObject(client: Client, object: KubeObject, options: ApplyOptions): Promise<void> {
+  const { fieldManager } = options;
+  const resource = resourceOf(object);
+  const { namespace, name } = object.metadata;
+  const ref = { ...(resource.namespaced ? { namespace: namespace ?? 'default' } : {}), name };
+  let word = 'created';
   try {
-    return await client.get(resource, ref);
+    await client.create(resource, { ...object, metadata: { ...object.metadata, ...ref } }, { fieldManager });
   } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
+    if (!isAlreadyExists(error)) throw error;
+    word = 'unchanged';
+    if (!options.onlyCreate) {
+      await client.patch(resource, ref, { type: 'merge', body: object }, { fieldManager });
+      word = 'configured';
+    }
   }
+  options.print?.(`${resource.kind.toLowerCase()}${resource.group ? `.${resource.group}` : ''}/${name} ${word}\n`);
 }

@@ -30,7 +30,7 @@ export function createDialer(options: DialerOptions): Dialer {
   const prefix = `${options.listenerUrl}/clusters/`;
   const locate: Locate = async (server) => {
     const prefixed = server.startsWith(prefix);
-    const address = server.slice('https://'.length);
+    const address = addressOf(server);
     const find = (): ClusterEntry | undefined => {
       if (prefixed) return directory.get(server.slice(prefix.length));
       return home && address === home.serviceAddress ? directory.get(home.path) : directory.byAddress(address);
@@ -50,6 +50,12 @@ export function createDialer(options: DialerOptions): Dialer {
       }) satisfies Client;
     },
   };
+}
+
+/** `host:port` of an URL without a path; 443 is what https leaves out. */
+function addressOf(server: string): string {
+  const { hostname, port } = new URL(server);
+  return `${hostname}:${port || '443'}`;
 }
 
 type Locate = (server: string) => Promise<{ entry: ClusterEntry | undefined; caPem: string }>;

@@ -46,7 +46,7 @@ export function createMachineHost(options: MachineHostOptions): MachineHost {
       const power = createDisposables();
       const guest = createMachineGuest(options, spec, disk, power, log);
       const abort = new AbortController();
-      const booting = bootGuest(guest, disk, spec, abort.signal).catch((error: unknown) => {
+      const booting = bootGuest(guest, disk, spec, log, abort.signal).catch((error: unknown) => {
         if (!abort.signal.aborted) log.error({ err: error }, 'cloud-init of a machine failed');
       });
       let off: Promise<void> | undefined;
@@ -105,7 +105,7 @@ function createMachineGuest(
 }
 
 /** First boot: cloud-init. Every boot: the kubelet, if kubeadm has set it up. */
-async function bootGuest(guest: Guest, disk: Disk, spec: MachineSpec, signal: AbortSignal): Promise<void> {
+async function bootGuest(guest: Guest, disk: Disk, spec: MachineSpec, log: Logger, signal: AbortSignal): Promise<void> {
   const { files } = disk;
   files.writeFile('/etc/hostname', `${spec.hostname}\n`);
   if (files.exists(BOOT_FINISHED)) return guest.startKubelet();
@@ -120,7 +120,10 @@ async function bootGuest(guest: Guest, disk: Disk, spec: MachineSpec, signal: Ab
     for (const line of config.commands) {
       if (signal.aborted) return;
       const code = await runGuestLine(line, { files, commands: guest.commands(print), log: print });
-      if (code !== 0) print(`cloud-init: command ended with ${code}: ${line}\n`);
+      if (code !== 0) {
+        print(`cloud-init: command ended with ${code}: ${line}\n`);
+        log.warn({ line, code, output: output.slice(-1000) }, 'a command of cloud-init failed');
+      }
       if (code !== 0 && !files.exists('/run/cluster-api/bootstrap-success.complete')) return;
     }
     files.mkdir(BOOT_FINISHED.slice(0, BOOT_FINISHED.lastIndexOf('/')), { recursive: true });

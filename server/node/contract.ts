@@ -38,7 +38,12 @@ export interface Process {
   spawn(argv: readonly string[], options?: SpawnOptions): Promise<number> | undefined;
   /** Reaches API servers named by a kubeconfig or, with `inCluster`, this pod's own. */
   readonly dialer: Dialer;
-  readonly pod: { readonly namespace: string; readonly name: string; readonly uid: string; readonly nodeName: string };
+  readonly pod: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly nodeName: string;
+  };
   /** It is process 1 of its container: where Linux ignores signals without a handler, a program that wants this registers an empty one. */
   readonly init?: boolean;
 }
@@ -87,7 +92,17 @@ export interface FileStat {
 
 export class FileError extends Error {
   override readonly name = 'FileError';
-  readonly code: 'ENOENT' | 'ENOTDIR' | 'EISDIR' | 'EEXIST' | 'EROFS' | 'ENOTEMPTY' | 'ELOOP' | 'ENOSPC' | 'EACCES' | 'EINVAL';
+  readonly code:
+    | 'ENOENT'
+    | 'ENOTDIR'
+    | 'EISDIR'
+    | 'EEXIST'
+    | 'EROFS'
+    | 'ENOTEMPTY'
+    | 'ELOOP'
+    | 'ENOSPC'
+    | 'EACCES'
+    | 'EINVAL';
   constructor(code: FileError['code'], path: string) {
     super(`${code}: ${path}`);
     this.code = code;
@@ -109,10 +124,18 @@ export interface NetworkNamespace {
   /** UDP, one question and one answer a message. `answer` returns undefined to stay silent. Throws EADDRINUSE. */
   listenDatagrams(port: number, answer: DatagramHandler, options?: { ip?: string }): Listener;
   /** Sends a datagram and waits for the answer: ETIMEDOUT after `timeout` (default 5000 ms), ECONNREFUSED when nobody listens. */
-  exchange(ip: string, port: number, message: Uint8Array, options?: { signal?: AbortSignal; timeout?: number }): Promise<Uint8Array>;
+  exchange(
+    ip: string,
+    port: number,
+    message: Uint8Array,
+    options?: { signal?: AbortSignal; timeout?: number },
+  ): Promise<Uint8Array>;
 }
 
-export type DatagramHandler = (message: Uint8Array, remote: { ip: string; port: number }) => Promise<Uint8Array | undefined>;
+export type DatagramHandler = (
+  message: Uint8Array,
+  remote: { ip: string; port: number },
+) => Promise<Uint8Array | undefined>;
 
 export interface ListenOptions {
   /** Only this address; default all. */
@@ -141,7 +164,14 @@ export interface Listener {
 
 export class NetworkError extends Error {
   override readonly name = 'NetworkError';
-  readonly code: 'ECONNREFUSED' | 'EHOSTUNREACH' | 'ENETUNREACH' | 'ETIMEDOUT' | 'ENOTFOUND' | 'EAI_AGAIN' | 'EADDRINUSE';
+  readonly code:
+    | 'ECONNREFUSED'
+    | 'EHOSTUNREACH'
+    | 'ENETUNREACH'
+    | 'ETIMEDOUT'
+    | 'ENOTFOUND'
+    | 'EAI_AGAIN'
+    | 'EADDRINUSE';
   constructor(code: NetworkError['code'], message: string) {
     super(message);
     this.code = code;

@@ -12,7 +12,7 @@ export function addOnFiles(): { path: string; owner: string; permissions: string
     path: `${FOLDER}/${name}`,
     owner: 'root:root',
     permissions: '0644',
-    content: objects.map((object) => stringify(object)).join('---\n'),
+    content: objects.map((object) => stringify(object, { aliasDuplicateObjects: false })).join('---\n'),
   }));
 }
 

@@ -1,31 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Clock, errorMessage, type Ids, type Logger } from '#server/base';
-import { failure, StatusError, type UserInfo, unauthorized } from '#server/kube';
-import { type Impersonation, impersonate, requireAccess } from '../access.ts';
+import { failure, StatusError, type UserInfo } from '#server/kube';
+import { requireAccess } from '../access.ts';
 import type { Authenticator } from '../authn/authenticator.ts';
-import { asStatusError, type Chain, offersSubresource } from '../chain.ts';
+import { asStatusError, type Chain } from '../chain.ts';
 import type { HttpContext } from '../http-context.ts';
-import type { AuthorizationAttributes, KindDefinition } from '../kind.ts';
+import type { KindDefinition } from '../kind.ts';
 import type { KindTable } from '../kind-table.ts';
 import type { KubeletDirectory } from '../kubelet-api.ts';
-import type { Operation } from '../registry/operation.ts';
 import { serveLog } from '../streaming/log.ts';
-import { createStreams, refuseStreamPost } from '../streaming/streams.ts';
-import { decodeBody, decodePatch, mediaTypeOf, readBody } from './body.ts';
-import {
-  formatOrJson,
-  type HttpAnswer,
-  pageNotFound,
-  sendAnswer,
-  statusAnswer,
-  warningHeader,
-} from './http-answer.ts';
-import { negotiate } from './negotiation.ts';
-import { createPaths } from './paths.ts';
-import { joinText, type RenderContext, renderList, renderObject } from './render.ts';
-import { PathError, type RequestInfo, type ResourceInfo, requestInfo } from './request-info.ts';
-import { createWatchResponse } from './watch-response.ts';
+import { createStreams, refuseStreamPost, type StreamRequest } from '../streaming/streams.ts';
+import { formatOrJson, type HttpAnswer, pageNotFound, sendAnswer, statusAnswer } from './http-answer.ts';
+import { userOf } from './identity.ts';
+import { createPaths, type HealthCheck, type Paths } from './paths.ts';
+import { joinText } from './render.ts';
+import { PathError, type RequestInfo, requestInfo } from './request-info.ts';
+import { renderAnswer, serveResource } from './resources.ts';
+import { accessTo, fits, isApiMethodRefused, isMethodRefused, methodRefused, operationOf } from './routes.ts';
 
 export interface EndpointsOptions {
   chain: Chain;
@@ -48,126 +40,23 @@ export interface Endpoints {
 }
 
 const STREAMS = new Set(['exec', 'attach', 'portforward']);
-const MIN_WATCH_SECONDS = 1800;
-const ANONYMOUS: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+
+const silent = (): void => undefined;
 
 export function createEndpoints(options: EndpointsOptions): Endpoints {
   const { chain, kinds, clock, ids, log } = options;
+  let closed = false;
   const paths = createPaths({
     kinds,
     now: () => clock.now(),
     serviceAccount: options.serviceAccount,
-    checks: [
-      { name: 'ping', check: () => undefined },
-      { name: 'etcd', check: () => void chain.env.storage.store.count('/registry/core/namespaces/') },
-      { name: 'poststarthook/rbac/bootstrap-roles', check: () => undefined },
-      { name: 'poststarthook/scheduling/bootstrap-system-priority-classes', check: () => undefined },
-      { name: 'shutdown', check: () => (closed ? refuseReadiness() : undefined), readinessOnly: true },
-    ],
+    checks: healthChecks(chain, () => closed),
   });
-  const streams = createStreams({ chain, kubelets: options.kubelets, log });
+  const streamEnv = { chain, kubelets: options.kubelets, log };
+  const streams = createStreams(streamEnv);
   const open = new Set<() => void>();
-  let closed = false;
-
-  const userOf = async (request: IncomingMessage, context: HttpContext): Promise<UserInfo> => {
-    const authorization = request.headers.authorization ?? '';
-    const token = /^bearer +(.+)$/i.exec(authorization.trim())?.[1]?.trim();
-    let user: UserInfo = ANONYMOUS;
-    if (token !== undefined || context.peerCertificate !== undefined) {
-      const proven = await options.authenticate({
-        peerCertificate: context.peerCertificate,
-        bearerToken: token,
-      });
-      if (!proven) throw unauthorized();
-      user = proven;
-    }
-    const wanted = impersonationOf(request);
-    return wanted ? impersonate(chain.authorizer, user, wanted) : user;
-  };
-
-  const serveWatch = (
-    request: IncomingMessage,
-    response: ServerResponse,
-    op: Operation,
-    context: RenderContext,
-  ): void => {
-    const reader = createWatchResponse(context, request, response, log);
-    const seconds = op.query['timeoutSeconds'];
-    const timeoutSeconds =
-      seconds && Number(seconds) > 0 ? seconds : String(Math.round(MIN_WATCH_SECONDS * (1 + ids.random())));
-    const running = chain.watch({ ...op, query: { ...op.query, timeoutSeconds } }, reader);
-    const stop = (): void => {
-      open.delete(stop);
-      running.stop();
-      reader.close();
-    };
-    open.add(stop);
-    response.once('close', stop);
-    reader.started();
-    if (response.destroyed) stop();
-  };
-
-  const serveResource = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    info: RequestInfo,
-    kind: KindDefinition,
-    user: UserInfo,
-  ): Promise<void> => {
-    const warnings: string[] = [];
-    const op = operationOf(
-      info,
-      kind,
-      user,
-      request,
-      (text) => void (warnings.includes(text) || warnings.push(text)),
-    );
-    chain.authorize(op);
-    if (kind.deprecation) op.warn(kind.deprecation);
-    const format = negotiate(request.headers.accept, isPretty(info, request));
-    const context: RenderContext = { env: chain.env, kind, format, includeObject: includeObjectOf(info) };
-    if (op.verb === 'watch') {
-      if (warnings.length > 0) response.setHeader('Warning', warnings.map(warningHeader));
-      return serveWatch(request, response, op, context);
-    }
-    const bytes = op.verb === 'get' || op.verb === 'list' ? undefined : await readBody(request);
-    const answer = await chain.run(bytes ? withBody(op, bytes, request) : op);
-    const rendered =
-      answer.type === 'list' ? renderList(context, answer.list) : renderObject(context, answer.answer);
-    const code = answer.type === 'list' ? 200 : answer.answer.code;
-    await sendAnswer(
-      request,
-      response,
-      { code, headers: { 'Content-Type': rendered.contentType }, chunks: rendered.chunks },
-      warnings,
-    );
-  };
-
-  const servePath = (request: IncomingMessage, info: RequestInfo, user: UserInfo): HttpAnswer => {
-    const note = (code: number): void =>
-      chain.audit.record({
-        time: clock.now(),
-        user: user.name,
-        userAgent: request.headers['user-agent'] ?? '',
-        verb: info.method,
-        path: info.path,
-        code,
-        latency: 0,
-      });
-    try {
-      requireAccess(chain.authorizer, { user, verb: info.method, path: info.path });
-      const answer = paths.answer(info, {
-        accept: request.headers.accept,
-        ifNoneMatch: request.headers['if-none-match'],
-        acceptEncoding: request.headers['accept-encoding'],
-      });
-      note(answer.code);
-      return answer;
-    } catch (error) {
-      note(error instanceof StatusError ? error.code : 500);
-      throw error;
-    }
-  };
+  const identify = (request: IncomingMessage, context: HttpContext): Promise<UserInfo> =>
+    userOf(request, context, { authenticate: options.authenticate, authorizer: chain.authorizer });
 
   const serve = async (
     request: IncomingMessage,
@@ -176,46 +65,47 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   ): Promise<void> => {
     response.setHeader('Audit-Id', auditId(request) ?? ids.uid());
     const info = requestInfo(request.method ?? 'GET', context.path);
-    const user = await userOf(request, context);
+    const user = await identify(request, context);
     if (closed) throw failure(503, 'ServiceUnavailable', 'the server is shutting down');
+    const kind = kindOf(kinds, info);
     const { resource } = info;
-    if (!resource) {
-      await sendAnswer(
-        request,
-        response,
-        isApiMethodRefused(info) ? methodRefused(request) : servePath(request, info, user),
-      );
-      return;
+    if (!resource || !kind || !fits(kind, info)) {
+      return sendAnswer(request, response, withoutRoute(chain, paths, request, info, user, kind));
     }
-    const kind = kinds.find(resource.group, resource.version, resource.plural);
-    if (!kind || !fits(kind, info)) {
-      requireAccess(chain.authorizer, accessTo(user, resource));
-      await sendAnswer(
-        request,
-        response,
-        kind && isMethodRefused(kind, info) ? methodRefused(request) : pageNotFound(),
-      );
-      return;
+    if (kind.group !== '' || kind.plural !== 'pods' || resource.subresource === undefined) {
+      return serveResource({ chain, ids, log, open }, request, response, info, kind, user);
     }
-    const { subresource } = resource;
-    if (subresource === 'log' && kind.plural === 'pods') {
-      const stop = await serveLog(
-        { chain, kubelets: options.kubelets, log },
-        request,
-        response,
-        operationOf(info, kind, user, request, () => undefined),
-      );
-      if (stop) {
-        open.add(stop);
-        response.once('close', () => open.delete(stop));
-      }
-      return;
+    const op = operationOf(info, kind, user, request, silent);
+    if (STREAMS.has(resource.subresource)) throw refuseStreamPost(streamEnv, op, info.parameters);
+    if (resource.subresource !== 'log') {
+      return serveResource({ chain, ids, log, open }, request, response, info, kind, user);
     }
-    if (subresource !== undefined && STREAMS.has(subresource) && kind.plural === 'pods') {
-      const op = operationOf(info, kind, user, request, () => undefined);
-      throw refuseStreamPost({ chain, kubelets: options.kubelets, log }, op, info.parameters);
-    }
-    await serveResource(request, response, info, kind, user);
+    const stop = await serveLog(streamEnv, request, response, op);
+    if (!stop) return;
+    open.add(stop);
+    response.once('close', () => open.delete(stop));
+  };
+
+  const prepareStream = async (request: IncomingMessage, context: HttpContext): Promise<StreamRequest> => {
+    const info = requestInfo(request.method ?? 'GET', context.path);
+    const user = await identify(request, context);
+    const kind = kindOf(kinds, info);
+    const isStream =
+      kind?.plural === 'pods' && fits(kind, info) && STREAMS.has(info.resource?.subresource ?? '');
+    if (!kind || !isStream) throw failure(400, 'BadRequest', 'this path does not speak WebSocket');
+    return { op: operationOf(info, kind, user, request, silent), parameters: info.parameters };
+  };
+
+  const answerRaw = async (user: UserInfo, path: string): Promise<HttpAnswer> => {
+    const request = { headers: {}, method: 'GET' } as IncomingMessage;
+    const info = requestInfo('GET', path);
+    const kind = kindOf(kinds, info);
+    if (!kind || !fits(kind, info)) return withoutRoute(chain, paths, request, info, user, kind);
+    const answer = await chain.run(operationOf(info, kind, user, request, silent));
+    return renderAnswer(
+      { env: chain.env, kind, format: formatOrJson(undefined), includeObject: 'Metadata' },
+      answer,
+    );
   };
 
   return {
@@ -226,45 +116,11 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
         await refuse(request, response, error, log);
       }
     },
-    async upgrade(request, socket, head, context) {
-      await streams.upgrade(request, socket, head, async () => {
-        const info = requestInfo(request.method ?? 'GET', context.path);
-        const user = await userOf(request, context);
-        const { resource } = info;
-        const kind = resource && kinds.find(resource.group, resource.version, resource.plural);
-        if (
-          !resource ||
-          !kind ||
-          !fits(kind, info) ||
-          kind.plural !== 'pods' ||
-          !STREAMS.has(resource.subresource ?? '')
-        ) {
-          throw failure(400, 'BadRequest', 'this path does not speak WebSocket');
-        }
-        return { op: operationOf(info, kind, user, request, () => undefined), parameters: info.parameters };
-      });
-    },
+    upgrade: (request, socket, head, context) =>
+      streams.upgrade(request, socket, head, () => prepareStream(request, context)),
     async raw(user, path) {
       try {
-        const info = requestInfo('GET', path);
-        const { resource } = info;
-        const request = { headers: {}, method: 'GET' } as IncomingMessage;
-        let answer: HttpAnswer;
-        const kind = resource && kinds.find(resource.group, resource.version, resource.plural);
-        if (!resource) answer = servePath(request, info, user);
-        else if (!kind || !fits(kind, info)) answer = pageNotFound();
-        else {
-          const ran = await chain.run(operationOf(info, kind, user, request, () => undefined));
-          const context: RenderContext = {
-            env: chain.env,
-            kind,
-            format: formatOrJson(undefined),
-            includeObject: 'Metadata',
-          };
-          const rendered =
-            ran.type === 'list' ? renderList(context, ran.list) : renderObject(context, ran.answer);
-          answer = { code: 200, headers: { 'Content-Type': rendered.contentType }, chunks: rendered.chunks };
-        }
+        const answer = await answerRaw(user, path);
         return { status: answer.code, body: bodyOf(answer) };
       } catch (error) {
         const refusal = toStatusError(error, log);
@@ -280,8 +136,79 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
   };
 }
 
-function refuseReadiness(): never {
-  throw failure(503, 'ServiceUnavailable', 'process is shutting down');
+function kindOf(kinds: KindTable, info: RequestInfo): KindDefinition | undefined {
+  const { resource } = info;
+  return resource && kinds.find(resource.group, resource.version, resource.plural);
+}
+
+/** Answers what is not a route of a resource: other paths, and resources that are not there. */
+function withoutRoute(
+  chain: Chain,
+  paths: Paths,
+  request: IncomingMessage,
+  info: RequestInfo,
+  user: UserInfo,
+  kind: KindDefinition | undefined,
+): HttpAnswer {
+  const { resource } = info;
+  if (resource) {
+    requireAccess(chain.authorizer, accessTo(user, resource));
+    return kind && isMethodRefused(kind, info) ? methodRefused(request) : pageNotFound();
+  }
+  return isApiMethodRefused(info) ? methodRefused(request) : servePath(chain, paths, request, info, user);
+}
+
+function servePath(
+  chain: Chain,
+  paths: Paths,
+  request: IncomingMessage,
+  info: RequestInfo,
+  user: UserInfo,
+): HttpAnswer {
+  const start = chain.env.clock.now();
+  const userAgent = request.headers['user-agent'] ?? '';
+  const note = (code: number): void => {
+    const latency = chain.env.clock.now() - start;
+    chain.audit.record({
+      time: start,
+      user: user.name,
+      userAgent,
+      verb: info.method,
+      path: info.path,
+      code,
+      latency,
+    });
+  };
+  try {
+    requireAccess(chain.authorizer, { user, verb: info.method, path: info.path });
+    const answer = paths.answer(info, {
+      accept: request.headers.accept,
+      ifNoneMatch: request.headers['if-none-match'],
+      acceptEncoding: request.headers['accept-encoding'],
+    });
+    note(answer.code);
+    return answer;
+  } catch (error) {
+    note(error instanceof StatusError ? error.code : 500);
+    throw error;
+  }
+}
+
+/** What /livez, /readyz and /healthz look at. The hooks have run before the server takes requests. */
+function healthChecks(chain: Chain, isClosed: () => boolean): HealthCheck[] {
+  return [
+    { name: 'ping', check: silent },
+    { name: 'etcd', check: () => void chain.env.storage.store.count('/registry/core/namespaces/') },
+    { name: 'poststarthook/rbac/bootstrap-roles', check: silent },
+    { name: 'poststarthook/scheduling/bootstrap-system-priority-classes', check: silent },
+    {
+      name: 'shutdown',
+      readinessOnly: true,
+      check() {
+        if (isClosed()) throw failure(503, 'ServiceUnavailable', 'process is shutting down');
+      },
+    },
+  ];
 }
 
 function bodyOf(answer: HttpAnswer): unknown {
@@ -304,6 +231,10 @@ async function refuse(
     return;
   }
   const refusal = toStatusError(error, log);
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
   if (!request.complete) response.setHeader('Connection', 'close');
   try {
     await sendAnswer(request, response, statusAnswer(refusal, request.headers.accept));
@@ -318,149 +249,7 @@ function toStatusError(error: unknown, log: Logger): StatusError {
   return error instanceof StatusError ? error : asStatusError({ log }, {}, error);
 }
 
-function operationOf(
-  info: RequestInfo,
-  kind: KindDefinition,
-  user: UserInfo,
-  request: Pick<IncomingMessage, 'headers'>,
-  warn: (text: string) => void,
-): Operation {
-  const { resource } = info;
-  if (!resource) throw failure(404, 'NotFound', 'the server could not find the requested resource');
-  return {
-    user,
-    userAgent: request.headers['user-agent'] ?? '',
-    verb: resource.verb,
-    kind,
-    namespace: resource.namespace,
-    name: resource.name,
-    subresource: resource.subresource,
-    query: info.query,
-    body: undefined,
-    duplicates: [],
-    contentType: resource.verb === 'patch' ? mediaTypeOf(request.headers['content-type']) : undefined,
-    warn,
-  };
-}
-
-function withBody(op: Operation, bytes: Buffer, request: IncomingMessage): Operation {
-  const decoded =
-    op.verb === 'patch'
-      ? decodePatch(bytes, op.contentType ?? '')
-      : decodeBody(
-          bytes,
-          request.headers['content-type'],
-          op.verb === 'delete' || op.verb === 'deletecollection'
-            ? { ...op.kind, kind: 'DeleteOptions' }
-            : op.kind,
-        );
-  return { ...op, body: decoded.value, duplicates: decoded.duplicates };
-}
-
-function accessTo(user: UserInfo, resource: ResourceInfo): AuthorizationAttributes {
-  const { group, version, plural, subresource, namespace, name } = resource;
-  return {
-    user,
-    verb: resource.verb,
-    resource: {
-      group,
-      version,
-      plural,
-      ...(subresource !== undefined ? { subresource } : {}),
-      ...(namespace !== undefined ? { namespace } : {}),
-      ...(name !== undefined ? { name } : {}),
-    },
-  };
-}
-
-/** A path that a route of the kind has: namespaces where they belong, a subresource it offers. */
-function fits(kind: KindDefinition, info: RequestInfo): boolean {
-  const { resource } = info;
-  if (!resource || resource.rest.length > 0) return false;
-  if (!kind.namespaced && resource.namespace !== undefined) return false;
-  if (isMethodRefused(kind, info)) return false;
-  return resource.subresource === undefined || offersSubresource(kind, resource.subresource);
-}
-
-/**
- * The path is known, the method is not among those of its route: a namespaced kind asked for without a namespace (only
- * lists and watches go across), a create with a name, an update without.
- */
-function isMethodRefused(kind: KindDefinition, info: RequestInfo): boolean {
-  const { resource } = info;
-  if (!resource || kind.virtual) return false;
-  const { verb, namespace, name, subresource } = resource;
-  if (kind.namespaced && namespace === undefined && verb !== 'list' && verb !== 'watch') return true;
-  if (subresource !== undefined) return false;
-  return verb === 'create'
-    ? name !== undefined
-    : (verb === 'update' || verb === 'patch') && name === undefined;
-}
-
-function isApiMethodRefused(info: RequestInfo): boolean {
-  return !['get', 'head', 'post', 'put', 'patch', 'delete'].includes(info.method);
-}
-
-/** Models the answer of go-restful's service error handler to a method without a route. */
-function methodRefused(request: IncomingMessage): HttpAnswer {
-  const error = failure(
-    405,
-    'MethodNotAllowed',
-    'the server does not allow this method on the requested resource',
-    {
-      causes: [{ reason: 'UnexpectedServerResponse', message: '405: Method Not Allowed' }],
-    },
-  );
-  return statusAnswer(error, request.headers.accept);
-}
-
-function isPretty(info: RequestInfo, request: IncomingMessage): boolean {
-  const asked = info.query['pretty'];
-  if (asked !== undefined) return asked !== 'false' && asked !== '0';
-  return /^(curl|Wget|Mozilla\/5\.0)/.test(request.headers['user-agent'] ?? '');
-}
-
-function includeObjectOf(info: RequestInfo): RenderContext['includeObject'] {
-  const asked = info.query['includeObject'];
-  return asked === 'None' || asked === 'Object' ? asked : 'Metadata';
-}
-
 function auditId(request: IncomingMessage): string | undefined {
   const header = request.headers['audit-id'];
   return typeof header === 'string' && /^[\x21-\x7e]{1,64}$/.test(header) ? header : undefined;
-}
-
-const EXTRA_PREFIX = 'impersonate-extra-';
-
-function impersonationOf(request: IncomingMessage): Impersonation | undefined {
-  const { headers } = request;
-  const user = single(headers['impersonate-user']);
-  const uid = single(headers['impersonate-uid']);
-  const groups = rawValues(request, 'impersonate-group');
-  const extra: Record<string, string[]> = {};
-  for (const name of Object.keys(headers)) {
-    if (!name.startsWith(EXTRA_PREFIX)) continue;
-    let key = name.slice(EXTRA_PREFIX.length);
-    try {
-      key = decodeURIComponent(key);
-    } catch (error) {
-      throw failure(400, 'BadRequest', `header ${name}: ${errorMessage(error)}`);
-    }
-    extra[key] = rawValues(request, name);
-  }
-  if (!user && !uid && groups.length === 0 && Object.keys(extra).length === 0) return undefined;
-  return { user, uid, groups, extra };
-}
-
-function single(value: string | string[] | undefined): string {
-  return (Array.isArray(value) ? value[0] : value) ?? '';
-}
-
-/** Node joins repeated headers; groups may hold commas, so the raw ones are read. */
-function rawValues(request: IncomingMessage, name: string): string[] {
-  const values: string[] = [];
-  const raw = request.rawHeaders ?? [];
-  for (let i = 0; i + 1 < raw.length; i += 2)
-    if (raw[i]?.toLowerCase() === name) values.push(raw[i + 1] ?? '');
-  return values;
 }

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '#server/base';
-import { expired, failure, formatApiVersion, type StatusError, type UnstructuredObject } from '#server/kube';
+import { expired, formatApiVersion, type StatusError, type UnstructuredObject } from '#server/kube';
 import { CompactedError, type Entry } from '#server/store';
 import { textOf } from '../storage.ts';
 import type { SharedEvent, WatchHub } from './hub.ts';
@@ -39,9 +39,56 @@ export interface WatchDesk {
   readonly count: number;
 }
 
-interface Bookmarked {
-  sent: number;
-  send(revision: number): void;
+/** One running watch: what it has sent, and what has to be undone at its end. */
+interface Session {
+  readonly over: boolean;
+  /** The newest revision the reader knows of. */
+  readonly sent: number;
+  item(item: WatchItem | undefined): void;
+  bookmark(object: UnstructuredObject, revision: number): void;
+  /** Runs at the end; at once when that is past. */
+  onEnd(cleanUp: () => void): void;
+  end(error?: StatusError): void;
+  stop(): void;
+}
+
+function createSession(reader: WatchReader): Session {
+  const cleanUps: (() => void)[] = [];
+  let over = false;
+  let sent = 0;
+  const stop = (): void => {
+    if (over) return;
+    over = true;
+    for (const cleanUp of cleanUps) cleanUp();
+  };
+  return {
+    get over() {
+      return over;
+    },
+    get sent() {
+      return sent;
+    },
+    item(item) {
+      if (!item || over) return;
+      sent = item.revision;
+      reader.item(item);
+    },
+    bookmark(object, revision) {
+      if (over) return;
+      sent = revision;
+      reader.bookmark(object);
+    },
+    onEnd(cleanUp) {
+      if (over) cleanUp();
+      else cleanUps.push(cleanUp);
+    },
+    end(error) {
+      if (over) return;
+      stop();
+      reader.end(error);
+    },
+    stop,
+  };
 }
 
 /**
@@ -50,100 +97,101 @@ interface Bookmarked {
  * (an ERROR event). Models apiserver/pkg/storage/cacher and pkg/endpoints/handlers/watch.go.
  */
 export function createWatchDesk(env: RegistryEnvironment, hub: WatchHub, clock: Clock): WatchDesk {
-  const bookmarked = new Set<Bookmarked>();
-  let running = 0;
-  let timer: Timer | undefined;
-  const tick = (): void => {
-    timer = undefined;
-    const { revision } = env.storage.store;
-    for (const watch of bookmarked) if (watch.sent < revision) watch.send(revision);
-    arm();
-  };
-  const arm = (): void => {
-    if (!timer && bookmarked.size > 0) timer = clock.after(BOOKMARK_INTERVAL, tick);
-  };
-  const disarm = (): void => {
-    if (bookmarked.size > 0) return;
-    timer?.cancel();
-    timer = undefined;
-  };
-
+  const sessions = new Set<Session>();
+  const bookmarks = createBookmarker(env, clock);
   return {
     get count() {
-      return running;
+      return sessions.size;
     },
     start(op, reader) {
       checkListOptions({ ...op.query, watch: 'true' });
       const selection = selectionOf(op.kind, op.namespace, op.name, op.query);
       const plan = planOf(env, op);
-      let over = false;
-      let last = 0;
-      const cleanUps: (() => void)[] = [];
-      const stop = (): void => {
-        if (over) return;
-        over = true;
-        running--;
-        for (const cleanUp of cleanUps) cleanUp();
-      };
-      const end = (error?: StatusError): void => {
-        if (over) return;
-        stop();
-        reader.end(error);
-      };
-      running++;
-      const pass = (item: WatchItem | undefined): void => {
-        if (!item || over) return;
-        last = item.revision;
-        reader.item(item);
-      };
-      if (plan.initial) {
-        const list = env.storage.store.list(selection.prefix);
-        for (const entry of list.entries) {
-          if (over) break;
-          if (isSelected(env, selection, entry)) pass(entryItem(env, op, entry));
-        }
-        plan.from = list.revision;
-        if (plan.endOfInitial && !over) reader.bookmark(bookmarkObject(op, list.revision, true));
-      }
-      if (over) return { stop };
-      try {
-        const follow = hub.follow(
-          op.kind,
-          selection.prefix,
-          plan.from,
-          (event) => pass(itemOf(env, op, selection, event)),
-          () => end(),
-        );
-        cleanUps.push(() => follow.stop());
-        if (over) follow.stop();
-      } catch (error) {
-        if (!(error instanceof CompactedError)) throw error;
-        end(expired(`too old resource version: ${plan.from} (${error.compactedRevision})`));
-        return { stop };
-      }
-      if (plan.bookmarks && !over) {
-        const entry: Bookmarked = {
-          get sent() {
-            return last;
-          },
-          send(revision) {
-            last = revision;
-            reader.bookmark(bookmarkObject(op, revision, false));
-          },
-        };
-        bookmarked.add(entry);
-        arm();
-        cleanUps.push(() => {
-          bookmarked.delete(entry);
-          disarm();
-        });
-      }
+      const session = createSession(reader);
+      sessions.add(session);
+      session.onEnd(() => sessions.delete(session));
+      if (plan.initial) plan.from = sendInitialState(env, op, selection, plan, session);
+      follow(env, hub, op, selection, plan, session);
+      if (plan.bookmarks && !session.over) bookmarks.add(session, op);
       const seconds = Number(op.query['timeoutSeconds'] ?? 0);
-      if (seconds > 0 && !over) {
-        const timeout = clock.after(seconds * 1000, () => end());
-        cleanUps.push(() => timeout.cancel());
+      if (seconds > 0 && !session.over) {
+        const timeout = clock.after(seconds * 1000, () => session.end());
+        session.onEnd(() => timeout.cancel());
       }
-      return { stop };
+      return session;
+    },
+  };
+}
+
+/** Sends ADDED for everything selected; returns the revision this shows. */
+function sendInitialState(
+  env: RegistryEnvironment,
+  op: Operation,
+  selection: Selection,
+  plan: WatchPlan,
+  session: Session,
+): number {
+  const list = env.storage.store.list(selection.prefix);
+  for (const entry of list.entries) {
+    if (session.over) break;
+    if (isSelected(env, selection, entry)) session.item(entryItem(env, op, entry));
+  }
+  if (plan.endOfInitial) session.bookmark(bookmarkObject(op, list.revision, true), list.revision);
+  return list.revision;
+}
+
+function follow(
+  env: RegistryEnvironment,
+  hub: WatchHub,
+  op: Operation,
+  selection: Selection,
+  plan: WatchPlan,
+  session: Session,
+): void {
+  if (session.over) return;
+  try {
+    const followed = hub.follow(
+      op.kind,
+      selection.prefix,
+      plan.from,
+      (event) => session.item(itemOf(env, op, selection, event)),
+      () => session.end(),
+    );
+    session.onEnd(() => followed.stop());
+  } catch (error) {
+    if (!(error instanceof CompactedError)) throw error;
+    session.end(expired(`too old resource version: ${plan.from} (${error.compactedRevision})`));
+  }
+}
+
+/** One timer for the bookmarks of all watches; a watch that already knows the newest revision is left in peace. */
+function createBookmarker(
+  env: RegistryEnvironment,
+  clock: Clock,
+): { add(session: Session, op: Operation): void } {
+  const waiting = new Map<Session, Operation>();
+  let timer: Timer | undefined;
+  const arm = (): void => {
+    if (!timer && waiting.size > 0) timer = clock.after(BOOKMARK_INTERVAL, tick);
+  };
+  const tick = (): void => {
+    timer = undefined;
+    const { revision } = env.storage.store;
+    for (const [session, op] of waiting) {
+      if (session.sent < revision) session.bookmark(bookmarkObject(op, revision, false), revision);
+    }
+    arm();
+  };
+  return {
+    add(session, op) {
+      waiting.set(session, op);
+      session.onEnd(() => {
+        waiting.delete(session);
+        if (waiting.size > 0) return;
+        timer?.cancel();
+        timer = undefined;
+      });
+      arm();
     },
   };
 }
@@ -257,9 +305,4 @@ function leftItem(env: RegistryEnvironment, op: Operation, event: SharedEvent): 
       event.once(`left ${op.kind.version}`, () => Buffer.from(JSON.stringify(asServed(env, op, object())))),
     once: (representation, make) => event.once(`${op.kind.version} left ${representation}`, make),
   };
-}
-
-/** The reader took too long. */
-export function slowReader(): StatusError {
-  return failure(429, 'TooManyRequests', 'the watch was read too slowly');
 }

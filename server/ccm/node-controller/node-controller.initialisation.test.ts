@@ -242,6 +242,26 @@ describe('the initialisation of a node', () => {
     await harness.stop();
   });
 
+  it('repeats the PUT at once when the newer node is there', async () => {
+    const harness = createControllerHarness();
+    await harness.create(nodeDraft('a'));
+    let others = 3;
+    harness.backend.intercept = async ({ verb }) => {
+      if (verb !== 'update' || others === 0) return;
+      others -= 1;
+      const body = { metadata: { labels: { writes: `${others}` } } };
+      await harness.outsider.patch(nodes, { name: 'a' }, { type: 'merge', body });
+    };
+    await harness.start();
+    expect(harness.writes().map(named)).toEqual([
+      ...Array(4).fill('update nodes/a'),
+      'patch nodes/a/status',
+      'create events',
+    ]);
+    await harness.stop();
+    expect(harness.clock.pending).toBe(0);
+  });
+
   it('goes back to the queue after 20 stale writes, and at once after another refusal', async () => {
     const harness = createControllerHarness();
     await harness.create(nodeDraft('a'));

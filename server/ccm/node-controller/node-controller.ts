@@ -32,6 +32,8 @@ interface Running extends CloudControllerContext {
   readonly informer: Informer<Node>;
   readonly recorderOfNodes: EventRecorder;
   readonly signal: AbortSignal;
+  /** What to call when a node changes whose write was refused as stale, by name. */
+  readonly stale: Map<string, () => void>;
 }
 
 /**
@@ -57,12 +59,17 @@ export function startCloudNodeController(
   const informer = informers.informer(nodes);
   const queue = createControllerQueue({ clock });
   const recorderOfNodes = context.recorder(COMPONENT);
-  const running: Running = { ...context, informer, recorderOfNodes, signal: stopping.signal };
+  const stale = new Map<string, () => void>();
+  const running: Running = { ...context, informer, recorderOfNodes, signal: stopping.signal, stale };
   log.info('node_controller.go:176', 'Sending events to api server.');
   log.info('node_controller.go:185', 'Waiting for informer caches to sync');
   const handlers = informer.on({
     added: (node) => queue.add(node.metadata.name),
-    updated: (_, node) => queue.add(node.metadata.name),
+    updated(_, node) {
+      const { name } = node.metadata;
+      queue.add(name);
+      stale.get(name)?.();
+    },
   });
   let reconciler: Reconciler | undefined;
   const run = async (): Promise<void> => {
@@ -147,16 +154,28 @@ async function initialise(
   metadata: InstanceMetadata,
   modify: NodeModifier,
 ): Promise<void> {
-  const { client, informer, log, metrics, clock } = running;
-  await retryStaleWrites({ ...running, steps: UPDATE_STEPS, delay: UPDATE_DELAY }, async () => {
+  const { client, informer, log, metrics, clock, stale } = running;
+  let tried: string | undefined;
+  // A newer node is reason enough to try again: who is written by many at its birth would lose a lot of time otherwise.
+  const sooner = (wake: () => void): void => {
+    if (informer.get(name)?.metadata.resourceVersion === tried) stale.set(name, wake);
+    else wake();
+  };
+  const attempt = async (): Promise<void> => {
     const current = informer.get(name);
     if (!current) throw new NodeSyncError(`node "${name}" not found`);
+    tried = current.metadata.resourceVersion;
     const initialised = modify(current);
     await client.update(nodes, initialised);
     metrics.taintRemoved(age(initialised, clock.now()));
     await writeAddresses(running, initialised, metadata.nodeAddresses);
     log.info('node_controller.go:474', `Successfully initialized node ${name} with cloud provider`);
-  });
+  };
+  try {
+    await retryStaleWrites({ ...running, steps: UPDATE_STEPS, delay: UPDATE_DELAY, sooner }, attempt);
+  } finally {
+    stale.delete(name);
+  }
 }
 
 /** Brings the cloud's addresses into the status of an initialised node. Never fails: the next look tries again. */

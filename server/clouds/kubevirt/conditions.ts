@@ -1,7 +1,14 @@
-import type { VirtCondition, VirtualMachineInstancePhase, VirtualMachineInstanceStatus } from './resources.ts';
+import type {
+  VirtCondition,
+  VirtualMachineInstancePhase,
+  VirtualMachineInstanceStatus,
+} from './resources.ts';
 
 /** The condition of a type, if it was ever reported. */
-export function conditionOf(conditions: readonly VirtCondition[] | undefined, type: string): VirtCondition | undefined {
+export function conditionOf(
+  conditions: readonly VirtCondition[] | undefined,
+  type: string,
+): VirtCondition | undefined {
   return conditions?.find((condition) => condition.type === type);
 }
 
@@ -13,7 +20,8 @@ export function setCondition(conditions: VirtCondition[], next: VirtCondition): 
   const index = conditions.findIndex((condition) => condition.type === next.type);
   const old = conditions[index];
   if (!old) conditions.push(next);
-  else if (old.status !== next.status || old.reason !== next.reason || old.message !== next.message) conditions[index] = next;
+  else if (old.status !== next.status || old.reason !== next.reason || old.message !== next.message)
+    conditions[index] = next;
   return conditions;
 }
 
@@ -24,7 +32,11 @@ export function dropCondition(conditions: VirtCondition[], type: string): void {
 }
 
 /** Enters a phase and notes when, in place; the same phase again changes nothing. */
-export function enterPhase(status: VirtualMachineInstanceStatus, phase: VirtualMachineInstancePhase, now: string): void {
+export function enterPhase(
+  status: VirtualMachineInstanceStatus,
+  phase: VirtualMachineInstancePhase,
+  now: string,
+): void {
   if (status.phase === phase) return;
   status.phase = phase;
   const seen = (status.phaseTransitionTimestamps ?? []).filter((entry) => entry.phase !== phase);

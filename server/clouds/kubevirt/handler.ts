@@ -1,15 +1,29 @@
 import type { Clock, Logger } from '#server/base';
 import { errorMessage } from '#server/base';
 import { type Client, type EventRecorder, type InformerFactory } from '#server/client';
-import { cloneJson, controllerOf, formatTime, isNotFound, nodes, objectKey, type Node, type Pod } from '#server/kube';
+import {
+  cloneJson,
+  controllerOf,
+  formatTime,
+  isNotFound,
+  type Node,
+  nodes,
+  objectKey,
+  type Pod,
+} from '#server/kube';
 import { enterPhase } from './conditions.ts';
 import { withRunningGuest } from './guest-status.ts';
 import type { VirtLaunchers } from './launcher.ts';
 import { cpusOf, DEFAULT_GRACE_SECONDS, memoryOf } from './launcher-pod.ts';
-import type { GuestAccess, MachineHost, RunningMachine } from './machine.ts';
 import { startLoop } from './loop.ts';
+import type { GuestAccess, MachineHost, RunningMachine } from './machine.ts';
 import {
-  CREATED_BY_LABEL, isFinal, VMI_FINALIZER, type VirtualMachineInstance, type VirtualMachineInstancePhase, virtualMachineInstances,
+  CREATED_BY_LABEL,
+  isFinal,
+  type VirtualMachineInstance,
+  type VirtualMachineInstancePhase,
+  VMI_FINALIZER,
+  virtualMachineInstances,
 } from './resources.ts';
 import { readUserData } from './user-data.ts';
 import { launcherPods } from './vmi-controller.ts';
@@ -65,7 +79,14 @@ export function startVirtHandler(options: HandlerOptions): VirtHandler {
   const pods = launcherPods(options.informers);
   const guests = new Map<string, Guest>();
   const byUid = new Map<string, Guest>();
-  const loop = startLoop({ name: 'virt-handler', workers: WORKERS, clock, log, ready: options.ready, reconcile: (key) => reconcile(key) });
+  const loop = startLoop({
+    name: 'virt-handler',
+    workers: WORKERS,
+    clock,
+    log,
+    ready: options.ready,
+    reconcile: (key) => reconcile(key),
+  });
   const enqueue = (vmi: VirtualMachineInstance): void => loop.enqueue(objectKey(vmi));
   const enqueueOwner = (pod: Pod): void => {
     const owner = controllerOf(pod);
@@ -79,8 +100,6 @@ export function startVirtHandler(options: HandlerOptions): VirtHandler {
       terminating(uid) {
         const guest = byUid.get(uid);
         if (!guest?.machine || guest.ended) return false;
-        guest.stopping = true;
-        loop.enqueue(guest.key);
         shutDown(guest, vmis.get(guest.key));
         return true;
       },
@@ -110,8 +129,10 @@ export function startVirtHandler(options: HandlerOptions): VirtHandler {
     wentOff(guest, 'crash');
   };
 
-  /** Asks the guest to shut down; after the grace period its power is cut. Does not wait. */
+  /** Asks the guest to shut down, once; after the grace period its power is cut. Does not wait. */
   const shutDown = (guest: Guest, vmi: VirtualMachineInstance | undefined): void => {
+    if (guest.stopping) return;
+    guest.stopping = true;
     const grace = (vmi?.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS) * 1000;
     const limit = clock.after(grace, () => void powerOff(guest));
     void (async () => {
@@ -132,7 +153,8 @@ export function startVirtHandler(options: HandlerOptions): VirtHandler {
     const next = cloneJson(vmi);
     enterPhase((next.status ??= {}), phase, formatTime(clock.now()));
     await client.update(virtualMachineInstances, next, WRITE);
-    if (phase === 'Succeeded') recorder.event(vmi, 'Normal', 'Stopped', 'The VirtualMachineInstance was shut down.');
+    if (phase === 'Succeeded')
+      recorder.event(vmi, 'Normal', 'Stopped', 'The VirtualMachineInstance was shut down.');
     else recorder.event(vmi, 'Warning', 'Stopped', 'The VirtualMachineInstance crashed.');
     const guest = byUid.get(vmi.metadata.uid ?? '');
     if (guest) forget(guest);
@@ -148,13 +170,25 @@ export function startVirtHandler(options: HandlerOptions): VirtHandler {
       const delay = options.bootDelay();
       if (delay > 0) await clock.sleep(delay);
       guest.machine = await host.boot({
-        namespace: vmi.metadata.namespace ?? '', name: vmi.metadata.name, uid: guest.uid, diskId: diskOf(vmi),
-        hostname: vmi.spec.hostname ?? vmi.metadata.name, ip, labels: vmi.metadata.labels ?? {}, userData,
-        cpus: cpusOf(vmi), memory: memoryOf(vmi),
+        namespace: vmi.metadata.namespace ?? '',
+        name: vmi.metadata.name,
+        uid: guest.uid,
+        diskId: diskOf(vmi),
+        hostname: vmi.spec.hostname ?? vmi.metadata.name,
+        ip,
+        labels: vmi.metadata.labels ?? {},
+        userData,
+        cpus: cpusOf(vmi),
+        memory: memoryOf(vmi),
       });
     } catch (error) {
       forget(guest);
-      recorder.event(vmi, 'Warning', 'SyncFailed', `server error. command SyncVMI failed: ${errorMessage(error)}`);
+      recorder.event(
+        vmi,
+        'Warning',
+        'SyncFailed',
+        `server error. command SyncVMI failed: ${errorMessage(error)}`,
+      );
       throw error;
     }
     void guest.machine.ended.then(({ how }) => wentOff(guest, how));
@@ -162,7 +196,11 @@ export function startVirtHandler(options: HandlerOptions): VirtHandler {
 
   const report = async (vmi: VirtualMachineInstance, machine: RunningMachine): Promise<void> => {
     recorder.event(vmi, 'Normal', 'Created', 'VirtualMachineInstance defined.');
-    await client.update(virtualMachineInstances, withRunningGuest(vmi, machine, formatTime(clock.now())), WRITE);
+    await client.update(
+      virtualMachineInstances,
+      withRunningGuest(vmi, machine, formatTime(clock.now())),
+      WRITE,
+    );
     recorder.event(vmi, 'Normal', 'Started', 'VirtualMachineInstance started.');
   };
 
@@ -174,13 +212,12 @@ export function startVirtHandler(options: HandlerOptions): VirtHandler {
     }
     if (guest?.ended) return finish(vmi, guest.ended === 'poweroff' ? 'Succeeded' : 'Failed');
     if (guest?.machine) {
-      if (guest.stopping) return;
-      guest.stopping = true;
-      recorder.event(vmi, 'Normal', 'ShuttingDown', 'Signaled Graceful Shutdown');
+      if (!guest.stopping) recorder.event(vmi, 'Normal', 'ShuttingDown', 'Signaled Graceful Shutdown');
       shutDown(guest, vmi);
       return;
     }
-    if (!guest && (phase === 'Scheduled' || phase === 'Running')) await finish(vmi, phase === 'Running' ? 'Succeeded' : 'Failed');
+    if (!guest && (phase === 'Scheduled' || phase === 'Running'))
+      await finish(vmi, phase === 'Running' ? 'Succeeded' : 'Failed');
     else if (phase === 'Scheduling' && !podOf(vmi)) await finish(vmi, 'Failed');
   };
 
@@ -189,7 +226,11 @@ export function startVirtHandler(options: HandlerOptions): VirtHandler {
     return owned.find((pod) => pod.metadata.labels?.[CREATED_BY_LABEL] === vmi.metadata.uid);
   };
 
-  const syncScheduled = async (key: string, vmi: VirtualMachineInstance, guest: Guest | undefined): Promise<void> => {
+  const syncScheduled = async (
+    key: string,
+    vmi: VirtualMachineInstance,
+    guest: Guest | undefined,
+  ): Promise<void> => {
     const pod = podOf(vmi);
     const over = pod?.status?.phase === 'Failed' || pod?.status?.phase === 'Succeeded';
     if (guest?.ended) return finish(vmi, guest.ended === 'poweroff' ? 'Succeeded' : 'Failed');
@@ -199,11 +240,16 @@ export function startVirtHandler(options: HandlerOptions): VirtHandler {
     }
     const ip = pod?.status?.podIP;
     if (!guest) {
-      if (!pod || pod.metadata.deletionTimestamp !== undefined || pod.status?.phase !== 'Running' || !ip) return;
+      if (!pod || pod.metadata.deletionTimestamp !== undefined || pod.status?.phase !== 'Running' || !ip)
+        return;
       await boot(key, vmi, ip);
     }
     const machine = guests.get(key)?.machine;
-    if (machine && (vmi.status?.phase !== 'Running' || vmi.status.interfaces?.[0]?.ipAddress !== machine.spec.ip)) await report(vmi, machine);
+    if (
+      machine &&
+      (vmi.status?.phase !== 'Running' || vmi.status.interfaces?.[0]?.ipAddress !== machine.spec.ip)
+    )
+      await report(vmi, machine);
   };
 
   const reconcile = async (key: string): Promise<void> => {
@@ -260,10 +306,19 @@ function guestAccess(find: (namespace: string, name: string) => Guest | undefine
 function watchNodes({ informers, client, clock, log }: HandlerOptions): { stop(): void } {
   const mark = (node: Node): void => {
     if (node.metadata.labels?.[SCHEDULABLE_LABEL] === 'true') return;
-    const metadata = { labels: { [SCHEDULABLE_LABEL]: 'true' }, annotations: { 'kubevirt.io/heartbeat': formatTime(clock.now()) } };
-    client.patch(nodes, { name: node.metadata.name }, { type: 'merge', body: { metadata } }, WRITE).catch((error: unknown) => {
-      if (!isNotFound(error)) log.error({ node: node.metadata.name, error: errorMessage(error) }, 'a node could not be marked schedulable for machines');
-    });
+    const metadata = {
+      labels: { [SCHEDULABLE_LABEL]: 'true' },
+      annotations: { 'kubevirt.io/heartbeat': formatTime(clock.now()) },
+    };
+    client
+      .patch(nodes, { name: node.metadata.name }, { type: 'merge', body: { metadata } }, WRITE)
+      .catch((error: unknown) => {
+        if (!isNotFound(error))
+          log.error(
+            { node: node.metadata.name, error: errorMessage(error) },
+            'a node could not be marked schedulable for machines',
+          );
+      });
   };
   return informers.informer(nodes).on({ added: mark, updated: (_, node) => mark(node) });
 }

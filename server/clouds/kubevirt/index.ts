@@ -13,7 +13,20 @@ export { virtLauncherImage } from './launcher-image.ts';
 export { LAUNCHER_IMAGE } from './launcher-pod.ts';
 export type { GuestAccess, MachineHost, MachineSpec, RunningMachine } from './machine.ts';
 export {
-  type Disk, type DomainSpec, isFinal, type RunStrategy, runStrategyOf, type VirtCondition, type VirtualMachine, type VirtualMachineInstance,
-  type VirtualMachineInstancePhase, type VirtualMachineInstanceSpec, type VirtualMachineInstanceStatus, virtualMachineInstances,
-  virtualMachines, type VirtualMachineSpec, type VirtualMachineStatus, type Volume,
+  type Disk,
+  type DomainSpec,
+  isFinal,
+  type RunStrategy,
+  runStrategyOf,
+  type VirtCondition,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+  type VirtualMachineInstancePhase,
+  type VirtualMachineInstanceSpec,
+  type VirtualMachineInstanceStatus,
+  type VirtualMachineSpec,
+  type VirtualMachineStatus,
+  type Volume,
+  virtualMachineInstances,
+  virtualMachines,
 } from './resources.ts';

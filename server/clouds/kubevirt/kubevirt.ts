@@ -39,13 +39,30 @@ export function createKubeVirt(options: KubeVirtOptions): KubeVirt {
 
   const start = async (): Promise<void> => {
     const informers = createInformerFactory({ client, clock, log });
-    const controllerEvents = createEventRecorder({ client, component: 'virtualmachine-controller', clock, ids, log });
+    const controllerEvents = createEventRecorder({
+      client,
+      component: 'virtualmachine-controller',
+      clock,
+      ids,
+      log,
+    });
     const handlerEvents = createEventRecorder({ client, component: 'virt-handler', clock, ids, log });
     let filled: Promise<void> | undefined;
     const shared = { client, informers, clock, log, ready: () => (filled ??= informers.synced()) };
-    const vmController = startVmController({ ...shared, ids, recorder: controllerEvents, deleteDisk: (namespace, diskId) => host.deleteDisk(namespace, diskId) });
+    const vmController = startVmController({
+      ...shared,
+      ids,
+      recorder: controllerEvents,
+      deleteDisk: (namespace, diskId) => host.deleteDisk(namespace, diskId),
+    });
     const vmiController = startVmiController({ ...shared, recorder: controllerEvents });
-    const handler = startVirtHandler({ ...shared, recorder: handlerEvents, launchers, host, bootDelay: () => options.delays.boot() });
+    const handler = startVirtHandler({
+      ...shared,
+      recorder: handlerEvents,
+      launchers,
+      host,
+      bootDelay: () => options.delays.boot(),
+    });
     running = {
       handler,
       async stop() {
@@ -69,7 +86,8 @@ export function createKubeVirt(options: KubeVirtOptions): KubeVirt {
     },
     guests: {
       readFile: (namespace, machine, path) => running?.handler.guests.readFile(namespace, machine, path),
-      watch: (namespace, machine, path, onChange) => running?.handler.guests.watch?.(namespace, machine, path, onChange) ?? { stop: () => undefined },
+      watch: (namespace, machine, path, onChange) =>
+        running?.handler.guests.watch?.(namespace, machine, path, onChange) ?? { stop: () => undefined },
     },
   };
 }

@@ -18,8 +18,12 @@ const MEBI = 1024 * 1024;
  * pod of one VMI meets the first.
  */
 export function launcherName(vmi: VirtualMachineInstance): string {
-  const digest = createHash('sha256').update(vmi.metadata.uid ?? '').digest();
-  const suffix = Array.from(digest.subarray(0, 5), (byte) => NAME_ALPHABET[byte % NAME_ALPHABET.length]).join('');
+  const digest = createHash('sha256')
+    .update(vmi.metadata.uid ?? '')
+    .digest();
+  const suffix = Array.from(digest.subarray(0, 5), (byte) => NAME_ALPHABET[byte % NAME_ALPHABET.length]).join(
+    '',
+  );
   return generateName(`virt-launcher-${vmi.metadata.name}-`, suffix);
 }
 
@@ -40,21 +44,40 @@ function overheadOf(vmi: VirtualMachineInstance): number {
   return Math.ceil(memoryOf(vmi) / 512) + (220 + 8 + 32 + 8 * cpusOf(vmi)) * MEBI;
 }
 
-function launcherContainer(vmi: VirtualMachineInstance, graceSeconds: number): NonNullable<Pod['spec']>['containers'][number] {
+function launcherContainer(
+  vmi: VirtualMachineInstance,
+  graceSeconds: number,
+): NonNullable<Pod['spec']>['containers'][number] {
   const memory = `${Math.ceil((memoryOf(vmi) + overheadOf(vmi)) / MEBI)}Mi`;
   return {
     name: 'compute',
     image: LAUNCHER_IMAGE,
     imagePullPolicy: 'IfNotPresent',
     command: [
-      '/usr/bin/virt-launcher-monitor', '--qemu-timeout', '272s', '--name', vmi.metadata.name, '--uid', vmi.metadata.uid ?? '',
-      '--namespace', vmi.metadata.namespace ?? '', '--kubevirt-share-dir', '/var/run/kubevirt', '--ephemeral-disk-dir',
-      '/var/run/kubevirt-ephemeral-disks', '--container-disk-dir', '/var/run/kubevirt/container-disks',
-      '--grace-period-seconds', String(graceSeconds), '--hook-sidecars', '0', '--ovmf-path', '/usr/share/OVMF', '--run-as-nonroot',
+      '/usr/bin/virt-launcher-monitor',
+      '--qemu-timeout',
+      '272s',
+      '--name',
+      vmi.metadata.name,
+      '--uid',
+      vmi.metadata.uid ?? '',
+      '--namespace',
+      vmi.metadata.namespace ?? '',
+      '--kubevirt-share-dir',
+      '/var/run/kubevirt',
+      '--ephemeral-disk-dir',
+      '/var/run/kubevirt-ephemeral-disks',
+      '--container-disk-dir',
+      '/var/run/kubevirt/container-disks',
+      '--grace-period-seconds',
+      String(graceSeconds),
+      '--hook-sidecars',
+      '0',
+      '--ovmf-path',
+      '/usr/share/OVMF',
+      '--run-as-nonroot',
     ],
-    env: [
-      { name: 'POD_NAME', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.name' } } },
-    ],
+    env: [{ name: 'POD_NAME', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.name' } } }],
     // A tenth of a CPU for each virtual one: KubeVirt's cpuAllocationRatio of 10.
     resources: { requests: { cpu: `${cpusOf(vmi) * 100}m`, memory }, limits: {} },
   };

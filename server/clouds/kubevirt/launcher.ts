@@ -33,7 +33,16 @@ export function createVirtLaunchers(): VirtLaunchers {
   const run = (process: Process): Promise<number> => {
     const uid = flag(process.argv, '--uid');
     const say = (msg: string): void => {
-      const line = { component: 'virt-launcher', kind: '', level: 'info', msg, name: flag(process.argv, '--name'), namespace: flag(process.argv, '--namespace'), timestamp: new Date(process.clock.now()).toISOString(), uid };
+      const line = {
+        component: 'virt-launcher',
+        kind: '',
+        level: 'info',
+        msg,
+        name: flag(process.argv, '--name'),
+        namespace: flag(process.argv, '--namespace'),
+        timestamp: new Date(process.clock.now()).toISOString(),
+        uid,
+      };
       process.stdout.write(`${JSON.stringify(line)}\n`);
     };
     return new Promise((resolve) => {
@@ -42,15 +51,21 @@ export function createVirtLaunchers(): VirtLaunchers {
         resolve(exitCode);
       };
       running.set(uid, done);
-      say(`Watchdog file created for VMI ${flag(process.argv, '--namespace')}_${flag(process.argv, '--name')}`);
+      say(
+        `Watchdog file created for VMI ${flag(process.argv, '--namespace')}_${flag(process.argv, '--name')}`,
+      );
       process.onSignal((signal) => {
         say(`Received signal ${signal}`);
         if (!listener?.terminating(uid)) done(0);
       });
-      process.signal.addEventListener('abort', () => {
-        listener?.killed(uid);
-        done(137);
-      }, { once: true });
+      process.signal.addEventListener(
+        'abort',
+        () => {
+          listener?.killed(uid);
+          done(137);
+        },
+        { once: true },
+      );
     });
   };
 

@@ -12,7 +12,14 @@ export interface VirtCondition {
 
 export type RunStrategy = 'Always' | 'RerunOnFailure' | 'Manual' | 'Halted' | 'Once' | 'WaitAsReceiver';
 
-export type VirtualMachineInstancePhase = 'Pending' | 'Scheduling' | 'Scheduled' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
+export type VirtualMachineInstancePhase =
+  | 'Pending'
+  | 'Scheduling'
+  | 'Scheduled'
+  | 'Running'
+  | 'Succeeded'
+  | 'Failed'
+  | 'Unknown';
 
 interface CloudInitSource {
   secretRef?: { name: string };
@@ -57,7 +64,12 @@ export interface DomainSpec {
   machine?: { type: string };
   firmware?: { uuid?: string; serial?: string };
   features?: Record<string, unknown>;
-  devices: { disks?: Disk[]; interfaces?: NetworkInterface[]; networkInterfaceMultiqueue?: boolean; rng?: object };
+  devices: {
+    disks?: Disk[];
+    interfaces?: NetworkInterface[];
+    networkInterfaceMultiqueue?: boolean;
+    rng?: object;
+  };
 }
 
 export interface VirtualMachineInstanceSpec {
@@ -70,7 +82,13 @@ export interface VirtualMachineInstanceSpec {
   subdomain?: string;
   architecture?: string;
   nodeSelector?: Record<string, string>;
-  tolerations?: { key?: string; operator?: string; value?: string; effect?: string; tolerationSeconds?: number }[];
+  tolerations?: {
+    key?: string;
+    operator?: string;
+    value?: string;
+    effect?: string;
+    tolerationSeconds?: number;
+  }[];
   affinity?: object;
   priorityClassName?: string;
   schedulerName?: string;
@@ -140,10 +158,18 @@ export interface VirtualMachineInstance extends KubeObject {
 }
 
 export const virtualMachines = defineResource<VirtualMachine>({
-  group: 'kubevirt.io', version: 'v1', kind: 'VirtualMachine', plural: 'virtualmachines', namespaced: true,
+  group: 'kubevirt.io',
+  version: 'v1',
+  kind: 'VirtualMachine',
+  plural: 'virtualmachines',
+  namespaced: true,
 });
 export const virtualMachineInstances = defineResource<VirtualMachineInstance>({
-  group: 'kubevirt.io', version: 'v1', kind: 'VirtualMachineInstance', plural: 'virtualmachineinstances', namespaced: true,
+  group: 'kubevirt.io',
+  version: 'v1',
+  kind: 'VirtualMachineInstance',
+  plural: 'virtualmachineinstances',
+  namespaced: true,
 });
 
 /** The run strategy, also when it was said the older way; undefined when neither is there. */

@@ -1,10 +1,26 @@
 import type { Clock, Ids, Logger } from '#server/base';
 import { type Client, type EventRecorder, type InformerFactory } from '#server/client';
-import { cloneJson, controllerOf, controllerReference, deepEqual, isAlreadyExists, isNotFound, objectKey, splitKey } from '#server/kube';
+import {
+  cloneJson,
+  controllerOf,
+  controllerReference,
+  deepEqual,
+  isAlreadyExists,
+  isNotFound,
+  objectKey,
+  splitKey,
+} from '#server/kube';
 import { startLoop } from './loop.ts';
 import {
-  isFinal, runStrategyOf, type VirtualMachine, type VirtualMachineInstance, virtualMachineInstances, virtualMachines,
-  VM_FINALIZER, VM_GENERATION_ANNOTATION, VMI_FINALIZER,
+  isFinal,
+  runStrategyOf,
+  type VirtualMachine,
+  type VirtualMachineInstance,
+  VM_FINALIZER,
+  VM_GENERATION_ANNOTATION,
+  VMI_FINALIZER,
+  virtualMachineInstances,
+  virtualMachines,
 } from './resources.ts';
 import { startDelayLeft, vmStatus } from './vm-status.ts';
 
@@ -74,11 +90,26 @@ export function startVmController(options: VmControllerOptions): { stop(): Promi
   const { client, recorder, clock, ids, log } = options;
   const vms = options.informers.informer(virtualMachines);
   const vmis = options.informers.informer(virtualMachineInstances);
-  const loop = startLoop({ name: 'virt-controller-vm', workers: WORKERS, clock, log, ready: options.ready, reconcile: (key) => reconcile(key) });
+  const loop = startLoop({
+    name: 'virt-controller-vm',
+    workers: WORKERS,
+    clock,
+    log,
+    ready: options.ready,
+    reconcile: (key) => reconcile(key),
+  });
   const enqueue = (object: VirtualMachine): void => loop.enqueue(objectKey(object));
   const enqueueOwner = (vmi: VirtualMachineInstance): void => {
     const owner = controllerOf(vmi);
-    if (owner?.kind === 'VirtualMachine') loop.enqueue(objectKey({ metadata: { ...(vmi.metadata.namespace ? { namespace: vmi.metadata.namespace } : {}), name: owner.name } }));
+    if (owner?.kind === 'VirtualMachine')
+      loop.enqueue(
+        objectKey({
+          metadata: {
+            ...(vmi.metadata.namespace ? { namespace: vmi.metadata.namespace } : {}),
+            name: owner.name,
+          },
+        }),
+      );
   };
   const watches = [
     vms.on({ added: enqueue, updated: (_, vm) => enqueue(vm), deleted: enqueue }),
@@ -90,11 +121,21 @@ export function startVmController(options: VmControllerOptions): { stop(): Promi
     if (left > 0) return { vmi: undefined, starting: false, stopping: false, again: left };
     try {
       const vmi = await client.create(virtualMachineInstances, vmiOf(vm), WRITE);
-      recorder.event(vm, 'Normal', 'SuccessfulCreate', `Started the virtual machine by creating the new virtual machine instance ${vmi.metadata.name}`);
+      recorder.event(
+        vm,
+        'Normal',
+        'SuccessfulCreate',
+        `Started the virtual machine by creating the new virtual machine instance ${vmi.metadata.name}`,
+      );
     } catch (error) {
       // Made by an earlier pass whose event has not come by yet: that event brings us back here.
       if (!isAlreadyExists(error)) {
-        recorder.event(vm, 'Warning', 'FailedCreate', `Error creating virtual machine instance: ${error instanceof Error ? error.message : String(error)}`);
+        recorder.event(
+          vm,
+          'Warning',
+          'FailedCreate',
+          `Error creating virtual machine instance: ${error instanceof Error ? error.message : String(error)}`,
+        );
         throw error;
       }
     }
@@ -104,17 +145,30 @@ export function startVmController(options: VmControllerOptions): { stop(): Promi
   const stopVmi = async (vm: VirtualMachine, vmi: VirtualMachineInstance): Promise<Outcome> => {
     if (vmi.metadata.deletionTimestamp !== undefined) return { vmi, starting: false, stopping: false };
     try {
-      await client.delete(virtualMachineInstances, vmi.metadata, vmi.metadata.uid ? { preconditions: { uid: vmi.metadata.uid } } : {});
-      recorder.event(vm, 'Normal', 'SuccessfulDelete', `Stopped the virtual machine by deleting the virtual machine instance ${vmi.metadata.uid ?? ''}`);
+      await client.delete(
+        virtualMachineInstances,
+        vmi.metadata,
+        vmi.metadata.uid ? { preconditions: { uid: vmi.metadata.uid } } : {},
+      );
+      recorder.event(
+        vm,
+        'Normal',
+        'SuccessfulDelete',
+        `Stopped the virtual machine by deleting the virtual machine instance ${vmi.metadata.uid ?? ''}`,
+      );
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
     return { vmi, starting: false, stopping: true };
   };
 
-  const syncRunStrategy = async (vm: VirtualMachine, vmi: VirtualMachineInstance | undefined): Promise<Outcome> => {
+  const syncRunStrategy = async (
+    vm: VirtualMachine,
+    vmi: VirtualMachineInstance | undefined,
+  ): Promise<Outcome> => {
     const requests = vm.status?.stateChangeRequests ?? [];
-    const stopAsked = vmi !== undefined && requests[0]?.action === 'Stop' && requests[0].uid === vmi.metadata.uid;
+    const stopAsked =
+      vmi !== undefined && requests[0]?.action === 'Stop' && requests[0].uid === vmi.metadata.uid;
     const startAsked = requests[0]?.action === 'Start';
     const nothing: Outcome = { vmi, starting: false, stopping: false };
     switch (runStrategyOf(vm)) {
@@ -143,7 +197,8 @@ export function startVmController(options: VmControllerOptions): { stop(): Promi
       else delete status.stateChangeRequests;
     }
     // A failed RerunOnFailure machine asks for its own next start.
-    if (outcome.stopping && outcome.vmi?.status?.phase === 'Failed' && runStrategyOf(vm) === 'RerunOnFailure') status.stateChangeRequests = [{ action: 'Start' }];
+    if (outcome.stopping && outcome.vmi?.status?.phase === 'Failed' && runStrategyOf(vm) === 'RerunOnFailure')
+      status.stateChangeRequests = [{ action: 'Start' }];
     if (deepEqual(status, vm.status ?? {})) return;
     await client.update(virtualMachines, { ...vm, status }, { ...WRITE, subresource: 'status' });
   };
@@ -154,8 +209,12 @@ export function startVmController(options: VmControllerOptions): { stop(): Promi
     try {
       // Others are writing it now too: the newest is read, so that ours is no stale write.
       const vmi = await client.get(virtualMachineInstances, cached.metadata);
-      if (vmi.metadata.uid !== cached.metadata.uid || !vmi.metadata.finalizers?.includes(VM_FINALIZER)) return;
-      const metadata = { ...vmi.metadata, finalizers: vmi.metadata.finalizers.filter((name) => name !== VM_FINALIZER) };
+      if (vmi.metadata.uid !== cached.metadata.uid || !vmi.metadata.finalizers?.includes(VM_FINALIZER))
+        return;
+      const metadata = {
+        ...vmi.metadata,
+        finalizers: vmi.metadata.finalizers.filter((name) => name !== VM_FINALIZER),
+      };
       await client.update(virtualMachineInstances, { ...vmi, metadata }, WRITE);
     } catch (error) {
       if (!isNotFound(error)) throw error;

@@ -1,7 +1,12 @@
 import { cloneJson } from '#server/kube';
-import type { VirtCondition, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from './resources.ts';
-import { isFinal, runStrategyOf } from './resources.ts';
 import { conditionOf, dropCondition, setCondition } from './conditions.ts';
+import type {
+  VirtCondition,
+  VirtualMachine,
+  VirtualMachineInstance,
+  VirtualMachineStatus,
+} from './resources.ts';
+import { isFinal, runStrategyOf } from './resources.ts';
 
 /** The longest a VM waits after starts that failed, in seconds. */
 const MAX_START_DELAY_SECONDS = 300;
@@ -20,7 +25,13 @@ function everRan(vmi: VirtualMachineInstance): boolean {
   return vmi.status?.phaseTransitionTimestamps?.some((entry) => entry.phase === 'Running') ?? false;
 }
 
-function syncStartFailure(status: VirtualMachineStatus, vm: VirtualMachine, vmi: VirtualMachineInstance | undefined, now: number, random: () => number): void {
+function syncStartFailure(
+  status: VirtualMachineStatus,
+  vm: VirtualMachine,
+  vmi: VirtualMachineInstance | undefined,
+  now: number,
+  random: () => number,
+): void {
   const restarts = ['Always', 'RerunOnFailure', 'Once'].includes(runStrategyOf(vm));
   if (!restarts || (vmi && everRan(vmi))) {
     delete status.startFailure;
@@ -39,20 +50,39 @@ function syncStartFailure(status: VirtualMachineStatus, vm: VirtualMachine, vmi:
 
 function readyCondition(vmi: VirtualMachineInstance | undefined, time: string): VirtCondition {
   const times = { lastProbeTime: time, lastTransitionTime: time };
-  if (!vmi) return { type: 'Ready', status: 'False', reason: 'VMINotExists', message: 'VMI does not exist', ...times };
+  if (!vmi)
+    return {
+      type: 'Ready',
+      status: 'False',
+      reason: 'VMINotExists',
+      message: 'VMI does not exist',
+      ...times,
+    };
   const ready = conditionOf(vmi.status?.conditions, 'Ready');
-  if (!ready) return { type: 'Ready', status: 'False', reason: 'VMIConditionMissing', message: 'VMI is missing the Ready condition', ...times };
+  if (!ready)
+    return {
+      type: 'Ready',
+      status: 'False',
+      reason: 'VMIConditionMissing',
+      message: 'VMI is missing the Ready condition',
+      ...times,
+    };
   return { ...ready };
 }
 
-function syncConditions(status: VirtualMachineStatus, vmi: VirtualMachineInstance | undefined, time: string): void {
+function syncConditions(
+  status: VirtualMachineStatus,
+  vmi: VirtualMachineInstance | undefined,
+  time: string,
+): void {
   const conditions = (status.conditions ??= []);
   setCondition(conditions, readyCondition(vmi, time));
   if (!vmi) return;
   const fromVmi = (vmi.status?.conditions ?? []).filter((condition) => !OWN_CONDITIONS.has(condition.type));
   for (const condition of fromVmi) setCondition(conditions, { ...condition });
   for (const condition of [...conditions]) {
-    if (!OWN_CONDITIONS.has(condition.type) && !fromVmi.some((from) => from.type === condition.type)) dropCondition(conditions, condition.type);
+    if (!OWN_CONDITIONS.has(condition.type) && !fromVmi.some((from) => from.type === condition.type))
+      dropCondition(conditions, condition.type);
   }
 }
 
@@ -74,14 +104,23 @@ function hasReason(vmi: VirtualMachineInstance | undefined, type: string, reason
 /** The first that holds is what `kubectl get vm` shows. */
 const PRINTABLE: readonly [string, (situation: Situation) => boolean][] = [
   ['Terminating', ({ vm }) => vm.metadata.deletionTimestamp !== undefined],
-  ['Stopping', ({ vmi, stopping }) => vmi !== undefined && !isFinal(vmi) && (vmi.metadata.deletionTimestamp !== undefined || stopping)],
+  [
+    'Stopping',
+    ({ vmi, stopping }) =>
+      vmi !== undefined && !isFinal(vmi) && (vmi.metadata.deletionTimestamp !== undefined || stopping),
+  ],
   ['Running', ({ vmi }) => vmi?.status?.phase === 'Running'],
   ['ErrorUnschedulable', ({ vmi }) => hasReason(vmi, 'PodScheduled', 'Unschedulable')],
   ['ErrImagePull', ({ vmi }) => hasReason(vmi, 'Synchronized', 'ErrImagePull')],
   ['ImagePullBackOff', ({ vmi }) => hasReason(vmi, 'Synchronized', 'ImagePullBackOff')],
   ['Starting', ({ vmi, starting }) => (vmi ? !isFinal(vmi) && vmi.status?.phase !== 'Unknown' : starting)],
-  ['CrashLoopBackOff', ({ vm, status, vmi }) =>
-    (!vmi || isFinal(vmi)) && (status.startFailure?.consecutiveFailCount ?? 0) > 0 && ['Always', 'RerunOnFailure', 'Once'].includes(runStrategyOf(vm))],
+  [
+    'CrashLoopBackOff',
+    ({ vm, status, vmi }) =>
+      (!vmi || isFinal(vmi)) &&
+      (status.startFailure?.consecutiveFailCount ?? 0) > 0 &&
+      ['Always', 'RerunOnFailure', 'Once'].includes(runStrategyOf(vm)),
+  ],
   ['Stopped', ({ vmi }) => !vmi || isFinal(vmi)],
 ];
 

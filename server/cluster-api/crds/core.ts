@@ -1,13 +1,42 @@
 import type { CustomResourceDefinition, JsonSchema } from '#server/kube';
 import {
-  AGE, CONDITIONS, type ColumnFact, conditionPath, definition, flag, intOrPercent, list, long, object, open, REFERENCE, REPLICA_COUNTS, SELECTOR, TEMPLATE_METADATA,
-  text, texts, time, VERSIONS, whole, WIDE,
+  AGE,
+  CONDITIONS,
+  type ColumnFact,
+  conditionPath,
+  definition,
+  flag,
+  intOrPercent,
+  list,
+  long,
+  object,
+  open,
+  REFERENCE,
+  REPLICA_COUNTS,
+  SELECTOR,
+  TEMPLATE_METADATA,
+  text,
+  texts,
+  time,
+  VERSIONS,
+  WIDE,
+  whole,
 } from './schema.ts';
 
 const GROUP = { group: 'cluster.x-k8s.io', version: 'v1beta2' };
-const PAUSED: ColumnFact = ['Paused', 'string', conditionPath('Paused'), 'Whether reconciling is paused', WIDE];
-const OBSERVED: Record<string, JsonSchema> = { observedGeneration: long('Generation the controller has seen.'), deprecated: open('Fields of older versions.') };
-const cidrs = (description: string): JsonSchema => object(description, { cidrBlocks: texts('Address ranges.') }, ['cidrBlocks']);
+const PAUSED: ColumnFact = [
+  'Paused',
+  'string',
+  conditionPath('Paused'),
+  'Whether reconciling is paused',
+  WIDE,
+];
+const OBSERVED: Record<string, JsonSchema> = {
+  observedGeneration: long('Generation the controller has seen.'),
+  deprecated: open('Fields of older versions.'),
+};
+const cidrs = (description: string): JsonSchema =>
+  object(description, { cidrBlocks: texts('Address ranges.') }, ['cidrBlocks']);
 
 function counts(description: string): JsonSchema {
   return object(description, { desiredReplicas: whole('Machines wanted.'), ...REPLICA_COUNTS });
@@ -16,22 +45,48 @@ function counts(description: string): JsonSchema {
 const CLUSTER_SPEC = object('The wish.', {
   paused: flag('Stops every controller of this cluster from acting.'),
   clusterNetwork: object('Network of the workload cluster.', {
-    apiServerPort: whole('Port of the API server.'), services: cidrs('Addresses of Services.'), pods: cidrs('Addresses of Pods.'), serviceDomain: text('Domain of Services.'),
+    apiServerPort: whole('Port of the API server.'),
+    services: cidrs('Addresses of Services.'),
+    pods: cidrs('Addresses of Pods.'),
+    serviceDomain: text('Domain of Services.'),
   }),
-  controlPlaneEndpoint: object('Where the API server of the workload cluster answers.', { host: text('Name or address.'), port: whole('Port.') }),
+  controlPlaneEndpoint: object('Where the API server of the workload cluster answers.', {
+    host: text('Name or address.'),
+    port: whole('Port.'),
+  }),
   controlPlaneRef: REFERENCE('The object that provides the control plane.'),
   infrastructureRef: REFERENCE('The object that provides the infrastructure.'),
   topology: open('A topology managed by a ClusterClass.'),
-  availabilityGates: list('Further conditions the Available condition waits for.', object('One gate.', { conditionType: text('Type of the condition.'), polarity: text('Which status is good.', ['Positive', 'Negative']) }, ['conditionType'])),
+  availabilityGates: list(
+    'Further conditions the Available condition waits for.',
+    object(
+      'One gate.',
+      {
+        conditionType: text('Type of the condition.'),
+        polarity: text('Which status is good.', ['Positive', 'Negative']),
+      },
+      ['conditionType'],
+    ),
+  ),
 });
 
 const CLUSTER_STATUS = object('What was observed.', {
   conditions: CONDITIONS,
-  initialization: object('What happens once in the life of a cluster.', { infrastructureProvisioned: flag('The infrastructure is there.'), controlPlaneInitialized: flag('The control plane takes requests.') }),
+  initialization: object('What happens once in the life of a cluster.', {
+    infrastructureProvisioned: flag('The infrastructure is there.'),
+    controlPlaneInitialized: flag('The control plane takes requests.'),
+  }),
   controlPlane: counts('Counts of control plane Machines.'),
   workers: counts('Counts of worker Machines.'),
   failureDomains: list('Failure domains of the infrastructure.', open('One failure domain.')),
-  phase: text('Where the cluster is in its life.', ['Pending', 'Provisioning', 'Provisioned', 'Deleting', 'Failed', 'Unknown']),
+  phase: text('Where the cluster is in its life.', [
+    'Pending',
+    'Provisioning',
+    'Provisioned',
+    'Deleting',
+    'Failed',
+    'Unknown',
+  ]),
   ...OBSERVED,
 });
 
@@ -41,62 +96,128 @@ const DELETION = object('Limits of a deletion.', {
   nodeDeletionTimeoutSeconds: whole('Seconds deleting the Node is tried.'),
 });
 
-const MACHINE_SPEC = object('The wish.', {
-  clusterName: text('Cluster the Machine belongs to.'),
-  bootstrap: object('How the machine becomes a node.', { configRef: REFERENCE('The object that makes the bootstrap data.'), dataSecretName: text('Secret with the bootstrap data.') }),
-  infrastructureRef: REFERENCE('The object that makes the machine.'),
-  version: text('Kubernetes version.'),
-  providerID: text('Identity of the machine at its provider; equals that of its Node.'),
-  failureDomain: text('Failure domain to put it into.'),
-  minReadySeconds: whole('Seconds it must be ready to count as available.'),
-  readinessGates: list('Further conditions the Ready condition waits for.', object('One gate.', { conditionType: text('Type of the condition.'), polarity: text('Which status is good.', ['Positive', 'Negative']) }, ['conditionType'])),
-  deletion: DELETION,
-  taints: list('Taints of the Node.', open('One taint.')),
-}, ['bootstrap', 'clusterName', 'infrastructureRef']);
+const MACHINE_SPEC = object(
+  'The wish.',
+  {
+    clusterName: text('Cluster the Machine belongs to.'),
+    bootstrap: object('How the machine becomes a node.', {
+      configRef: REFERENCE('The object that makes the bootstrap data.'),
+      dataSecretName: text('Secret with the bootstrap data.'),
+    }),
+    infrastructureRef: REFERENCE('The object that makes the machine.'),
+    version: text('Kubernetes version.'),
+    providerID: text('Identity of the machine at its provider; equals that of its Node.'),
+    failureDomain: text('Failure domain to put it into.'),
+    minReadySeconds: whole('Seconds it must be ready to count as available.'),
+    readinessGates: list(
+      'Further conditions the Ready condition waits for.',
+      object(
+        'One gate.',
+        {
+          conditionType: text('Type of the condition.'),
+          polarity: text('Which status is good.', ['Positive', 'Negative']),
+        },
+        ['conditionType'],
+      ),
+    ),
+    deletion: DELETION,
+    taints: list('Taints of the Node.', open('One taint.')),
+  },
+  ['bootstrap', 'clusterName', 'infrastructureRef'],
+);
 
 const MACHINE_STATUS = object('What was observed.', {
   conditions: CONDITIONS,
-  initialization: object('What happens once in the life of a machine.', { infrastructureProvisioned: flag('The machine runs.'), bootstrapDataSecretCreated: flag('The bootstrap data is there.') }),
+  initialization: object('What happens once in the life of a machine.', {
+    infrastructureProvisioned: flag('The machine runs.'),
+    bootstrapDataSecretCreated: flag('The bootstrap data is there.'),
+  }),
   nodeRef: object('Its Node.', { name: text('Name of the Node.') }, ['name']),
   nodeInfo: open('What the Node says of itself.'),
   lastUpdated: time('When the phase last changed.'),
   failureDomain: text('Failure domain it is in.'),
-  addresses: list('Addresses of the machine.', object('One address.', { type: text('Kind of address.'), address: text('The address.') }, ['address', 'type'])),
-  phase: text('Where the machine is in its life.', ['Pending', 'Provisioning', 'Provisioned', 'Running', 'Updating', 'Deleting', 'Deleted', 'Failed', 'Unknown']),
+  addresses: list(
+    'Addresses of the machine.',
+    object('One address.', { type: text('Kind of address.'), address: text('The address.') }, [
+      'address',
+      'type',
+    ]),
+  ),
+  phase: text('Where the machine is in its life.', [
+    'Pending',
+    'Provisioning',
+    'Provisioned',
+    'Running',
+    'Updating',
+    'Deleting',
+    'Deleted',
+    'Failed',
+    'Unknown',
+  ]),
   certificatesExpiryDate: time('When its certificates expire.'),
   deletion: object('Where a deletion has got to.', {
-    nodeDrainStartTime: time('When draining began.'), waitForNodeVolumeDetachStartTime: time('When waiting for volumes began.'),
-    waitForPreDrainHookStartTime: time('When waiting for hooks before draining began.'), waitForPreTerminateHookStartTime: time('When waiting for hooks before termination began.'),
+    nodeDrainStartTime: time('When draining began.'),
+    waitForNodeVolumeDetachStartTime: time('When waiting for volumes began.'),
+    waitForPreDrainHookStartTime: time('When waiting for hooks before draining began.'),
+    waitForPreTerminateHookStartTime: time('When waiting for hooks before termination began.'),
   }),
   ...OBSERVED,
 });
 
-const TEMPLATE = object('The Machines to make.', { metadata: TEMPLATE_METADATA, spec: MACHINE_SPEC }, ['spec']);
-const ORDER = object('How Machines are chosen for deletion.', { order: text('Which goes first.', ['Random', 'Newest', 'Oldest']) });
+const TEMPLATE = object('The Machines to make.', { metadata: TEMPLATE_METADATA, spec: MACHINE_SPEC }, [
+  'spec',
+]);
+const ORDER = object('How Machines are chosen for deletion.', {
+  order: text('Which goes first.', ['Random', 'Newest', 'Oldest']),
+});
 const NAMING = object('How Machines are named.', { template: text('Template of the name.') });
 
 const SET_SPEC: Record<string, JsonSchema> = {
-  clusterName: text('Cluster it belongs to.'), replicas: { ...whole('Machines wanted.') }, selector: SELECTOR, template: TEMPLATE, deletion: ORDER, machineNaming: NAMING,
+  clusterName: text('Cluster it belongs to.'),
+  replicas: { ...whole('Machines wanted.') },
+  selector: SELECTOR,
+  template: TEMPLATE,
+  deletion: ORDER,
+  machineNaming: NAMING,
 };
-const SET_STATUS: Record<string, JsonSchema> = { conditions: CONDITIONS, selector: text('The selector as text.'), ...REPLICA_COUNTS, versions: VERSIONS, ...OBSERVED };
+const SET_STATUS: Record<string, JsonSchema> = {
+  conditions: CONDITIONS,
+  selector: text('The selector as text.'),
+  ...REPLICA_COUNTS,
+  versions: VERSIONS,
+  ...OBSERVED,
+};
 const SET_REQUIRED = ['clusterName', 'selector', 'template'];
 
-const DEPLOYMENT_SPEC = object('The wish.', {
-  ...SET_SPEC,
-  paused: flag('Stops rollouts.'),
-  rollout: object('How a new template is rolled out.', {
-    after: time('A rollout is wanted after this time.'),
-    strategy: object('The strategy.', {
-      type: text('RollingUpdate or OnDelete.', ['RollingUpdate', 'OnDelete']),
-      rollingUpdate: object('Limits of a rolling update.', { maxSurge: intOrPercent('Machines above the wanted number.'), maxUnavailable: intOrPercent('Machines below the wanted number.') }),
-    }, ['type']),
-  }),
-  remediation: open('How unhealthy Machines are replaced.'),
-}, SET_REQUIRED);
+const DEPLOYMENT_SPEC = object(
+  'The wish.',
+  {
+    ...SET_SPEC,
+    paused: flag('Stops rollouts.'),
+    rollout: object('How a new template is rolled out.', {
+      after: time('A rollout is wanted after this time.'),
+      strategy: object(
+        'The strategy.',
+        {
+          type: text('RollingUpdate or OnDelete.', ['RollingUpdate', 'OnDelete']),
+          rollingUpdate: object('Limits of a rolling update.', {
+            maxSurge: intOrPercent('Machines above the wanted number.'),
+            maxUnavailable: intOrPercent('Machines below the wanted number.'),
+          }),
+        },
+        ['type'],
+      ),
+    }),
+    remediation: open('How unhealthy Machines are replaced.'),
+  },
+  SET_REQUIRED,
+);
 
 const setColumns = (phase: boolean): ColumnFact[] => [
   ['Cluster', 'string', '.spec.clusterName', 'Cluster'],
-  ...(phase ? [['Available', 'string', conditionPath('Available'), 'Whether enough Machines are available'] as const] : []),
+  ...(phase
+    ? [['Available', 'string', conditionPath('Available'), 'Whether enough Machines are available'] as const]
+    : []),
   ['Desired', 'integer', '.spec.replicas', 'Machines wanted'],
   ['Current', 'integer', '.status.replicas', 'Machines there are'],
   ['Ready', 'integer', '.status.readyReplicas', 'Machines whose Ready condition is true'],
@@ -113,9 +234,25 @@ const CLUSTER_COLUMNS: ColumnFact[] = [
   ['Available', 'string', conditionPath('Available'), 'Whether all checks pass'],
   ['CP Desired', 'integer', '.status.controlPlane.desiredReplicas', 'Control plane Machines wanted'],
   ['CP Current', 'integer', '.status.controlPlane.replicas', 'Control plane Machines there are', WIDE],
-  ['CP Ready', 'integer', '.status.controlPlane.readyReplicas', 'Control plane Machines that are ready', WIDE],
-  ['CP Available', 'integer', '.status.controlPlane.availableReplicas', 'Control plane Machines that are available'],
-  ['CP Up-to-date', 'integer', '.status.controlPlane.upToDateReplicas', 'Control plane Machines that are up to date'],
+  [
+    'CP Ready',
+    'integer',
+    '.status.controlPlane.readyReplicas',
+    'Control plane Machines that are ready',
+    WIDE,
+  ],
+  [
+    'CP Available',
+    'integer',
+    '.status.controlPlane.availableReplicas',
+    'Control plane Machines that are available',
+  ],
+  [
+    'CP Up-to-date',
+    'integer',
+    '.status.controlPlane.upToDateReplicas',
+    'Control plane Machines that are up to date',
+  ],
   ['W Desired', 'integer', '.status.workers.desiredReplicas', 'Worker Machines wanted'],
   ['W Current', 'integer', '.status.workers.replicas', 'Worker Machines there are', WIDE],
   ['W Ready', 'integer', '.status.workers.readyReplicas', 'Worker Machines that are ready', WIDE],
@@ -147,16 +284,49 @@ const MACHINE_COLUMNS: ColumnFact[] = [
 /** Models the types of sigs.k8s.io/cluster-api/api/core/v1beta2. */
 export function coreDefinitions(): CustomResourceDefinition[] {
   return [
-    definition({ ...GROUP, kind: 'Cluster', plural: 'clusters', shortNames: ['cl'], description: 'Cluster is a workload cluster.', spec: CLUSTER_SPEC, status: CLUSTER_STATUS, columns: CLUSTER_COLUMNS }),
-    definition({ ...GROUP, kind: 'Machine', plural: 'machines', shortNames: ['ma'], description: 'Machine is a machine that becomes a Node of a workload cluster.', spec: MACHINE_SPEC, status: MACHINE_STATUS, columns: MACHINE_COLUMNS }),
     definition({
-      ...GROUP, kind: 'MachineSet', plural: 'machinesets', shortNames: ['ms'], description: 'MachineSet keeps a number of equal Machines.', scale: true,
-      spec: object('The wish.', SET_SPEC, SET_REQUIRED), status: object('What was observed.', SET_STATUS), columns: setColumns(false),
+      ...GROUP,
+      kind: 'Cluster',
+      plural: 'clusters',
+      shortNames: ['cl'],
+      description: 'Cluster is a workload cluster.',
+      spec: CLUSTER_SPEC,
+      status: CLUSTER_STATUS,
+      columns: CLUSTER_COLUMNS,
     }),
     definition({
-      ...GROUP, kind: 'MachineDeployment', plural: 'machinedeployments', shortNames: ['md'], description: 'MachineDeployment keeps a number of equal Machines and rolls out changes.', scale: true,
+      ...GROUP,
+      kind: 'Machine',
+      plural: 'machines',
+      shortNames: ['ma'],
+      description: 'Machine is a machine that becomes a Node of a workload cluster.',
+      spec: MACHINE_SPEC,
+      status: MACHINE_STATUS,
+      columns: MACHINE_COLUMNS,
+    }),
+    definition({
+      ...GROUP,
+      kind: 'MachineSet',
+      plural: 'machinesets',
+      shortNames: ['ms'],
+      description: 'MachineSet keeps a number of equal Machines.',
+      scale: true,
+      spec: object('The wish.', SET_SPEC, SET_REQUIRED),
+      status: object('What was observed.', SET_STATUS),
+      columns: setColumns(false),
+    }),
+    definition({
+      ...GROUP,
+      kind: 'MachineDeployment',
+      plural: 'machinedeployments',
+      shortNames: ['md'],
+      description: 'MachineDeployment keeps a number of equal Machines and rolls out changes.',
+      scale: true,
       spec: DEPLOYMENT_SPEC,
-      status: object('What was observed.', { ...SET_STATUS, phase: text('Where it is in its life.', ['ScalingUp', 'ScalingDown', 'Running', 'Failed', 'Unknown']) }),
+      status: object('What was observed.', {
+        ...SET_STATUS,
+        phase: text('Where it is in its life.', ['ScalingUp', 'ScalingDown', 'Running', 'Failed', 'Unknown']),
+      }),
       columns: setColumns(true),
     }),
   ];

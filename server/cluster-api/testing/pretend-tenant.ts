@@ -1,9 +1,9 @@
 import { parse } from 'yaml';
-import type { MachineHost, MachineSpec, RunningMachine } from '#server/clouds/kubevirt';
 import type { Client } from '#server/client';
 import type { FakeBackend } from '#server/client/testing';
+import type { MachineHost, MachineSpec, RunningMachine } from '#server/clouds/kubevirt';
+import { createGuestFiles } from '#server/clouds/kubevirt/testing';
 import { configMaps, isAlreadyExists, isNotFound, type Node, nodes, type Pod, pods } from '#server/kube';
-import { createGuestFiles } from './guest-files.ts';
 
 const SENTINEL = '/run/cluster-api/bootstrap-success.complete';
 const STATIC_PODS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
@@ -33,13 +33,22 @@ function parseUserData(text: string): UserData {
   return parse(text) as UserData;
 }
 
-function documents(userData: UserData, path: string): Record<string, { nodeRegistration?: Registration; controlPlane?: object }> {
+function documents(
+  userData: UserData,
+  path: string,
+): Record<string, { nodeRegistration?: Registration; controlPlane?: object }> {
   const file = userData.write_files.find((candidate) => candidate.path === path);
   const parts = (file?.content ?? '').split(/^---\n/m).filter((part) => part.trim() !== '');
-  return Object.fromEntries(parts.map((part) => {
-    const document = parse(part) as { kind: string; nodeRegistration?: Registration; controlPlane?: object };
-    return [document.kind, document];
-  }));
+  return Object.fromEntries(
+    parts.map((part) => {
+      const document = parse(part) as {
+        kind: string;
+        nodeRegistration?: Registration;
+        controlPlane?: object;
+      };
+      return [document.kind, document];
+    }),
+  );
 }
 
 async function ignoreExisting(promise: Promise<unknown>): Promise<void> {
@@ -53,21 +62,49 @@ async function ignoreExisting(promise: Promise<unknown>): Promise<void> {
 function staticPod(component: string, node: string): Pod {
   const ready = { type: 'Ready', status: 'True' };
   return {
-    apiVersion: 'v1', kind: 'Pod',
-    metadata: { name: `${component}-${node}`, namespace: 'kube-system', labels: { component, tier: 'control-plane' }, annotations: { 'kubernetes.io/config.mirror': 'x' } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: `${component}-${node}`,
+      namespace: 'kube-system',
+      labels: { component, tier: 'control-plane' },
+      annotations: { 'kubernetes.io/config.mirror': 'x' },
+    },
     spec: { nodeName: node, containers: [{ name: component }] },
     status: { phase: 'Running', conditions: [ready] },
   };
 }
 
-async function join(tenant: Client, name: string, ip: string, registration: Registration | undefined, controlPlane: boolean): Promise<void> {
-  const cloud = { key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' };
-  const conditions = [['Ready', 'True'], ['MemoryPressure', 'False'], ['DiskPressure', 'False'], ['PIDPressure', 'False']].map(([type = '', status = '']) => ({ type, status }));
+async function join(
+  tenant: Client,
+  name: string,
+  ip: string,
+  registration: Registration | undefined,
+  controlPlane: boolean,
+): Promise<void> {
+  const cloud = {
+    key: 'node.cloudprovider.kubernetes.io/uninitialized',
+    value: 'true',
+    effect: 'NoSchedule',
+  };
+  const conditions = [
+    ['Ready', 'True'],
+    ['MemoryPressure', 'False'],
+    ['DiskPressure', 'False'],
+    ['PIDPressure', 'False'],
+  ].map(([type = '', status = '']) => ({ type, status }));
   const node: Node = {
-    apiVersion: 'v1', kind: 'Node',
+    apiVersion: 'v1',
+    kind: 'Node',
     metadata: { name, labels: controlPlane ? { 'node-role.kubernetes.io/control-plane': '' } : {} },
     spec: { taints: [cloud, ...(registration?.taints ?? [])] },
-    status: { conditions, addresses: [{ type: 'InternalIP', address: ip }, { type: 'Hostname', address: name }] },
+    status: {
+      conditions,
+      addresses: [
+        { type: 'InternalIP', address: ip },
+        { type: 'Hostname', address: name },
+      ],
+    },
   };
   await ignoreExisting(tenant.create(nodes, node));
   if (!controlPlane) return;
@@ -94,7 +131,9 @@ export function createPretendHost(tenant: FakeBackend): PretendHost {
       });
       ends.set(spec.name, () => end({ how: 'poweroff' }));
       const machine: RunningMachine = {
-        spec, ended, files,
+        spec,
+        ended,
+        files,
         guest: { osName: 'Ubuntu', osVersion: '26.04.1 LTS', kernel: '6.14.0' },
         shutdown: async () => end({ how: 'poweroff' }),
         destroy: async () => end({ how: 'crash' }),
@@ -113,11 +152,22 @@ export function createPretendHost(tenant: FakeBackend): PretendHost {
     if (userData.runcmd.some((line) => line.startsWith('kubeadm init'))) {
       tenant.reachable = true;
       const { InitConfiguration } = documents(userData, '/run/kubeadm/kubeadm.yaml');
-      await ignoreExisting(client.create(configMaps, { metadata: { name: 'kubeadm-config', namespace: 'kube-system' }, data: {} }));
+      await ignoreExisting(
+        client.create(configMaps, {
+          metadata: { name: 'kubeadm-config', namespace: 'kube-system' },
+          data: {},
+        }),
+      );
       await join(client, spec.name, spec.ip, InitConfiguration?.nodeRegistration, true);
     } else {
       const { JoinConfiguration } = documents(userData, '/run/kubeadm/kubeadm-join-config.yaml');
-      await join(client, spec.name, spec.ip, JoinConfiguration?.nodeRegistration, JoinConfiguration?.controlPlane !== undefined);
+      await join(
+        client,
+        spec.name,
+        spec.ip,
+        JoinConfiguration?.nodeRegistration,
+        JoinConfiguration?.controlPlane !== undefined,
+      );
     }
     files.writeFile(SENTINEL, 'success\n');
   };
@@ -129,9 +179,15 @@ export function startPretendCcm(tenant: FakeBackend): { stop(): void } {
   const client = tenant.client({ userAgent: 'kubevirt-cloud-controller-manager/v0.6.0' });
   const initialize = async (node: Node): Promise<void> => {
     if (node.spec?.providerID) return;
-    const taints = (node.spec?.taints ?? []).filter((taint) => taint.key !== 'node.cloudprovider.kubernetes.io/uninitialized');
+    const taints = (node.spec?.taints ?? []).filter(
+      (taint) => taint.key !== 'node.cloudprovider.kubernetes.io/uninitialized',
+    );
     try {
-      await client.patch(nodes, { name: node.metadata.name }, { type: 'merge', body: { spec: { providerID: `kubevirt://${node.metadata.name}`, taints } } });
+      await client.patch(
+        nodes,
+        { name: node.metadata.name },
+        { type: 'merge', body: { spec: { providerID: `kubevirt://${node.metadata.name}`, taints } } },
+      );
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
@@ -139,12 +195,17 @@ export function startPretendCcm(tenant: FakeBackend): { stop(): void } {
   let stopped = false;
   let watch = { stop: (): void => undefined };
   const follow = (): void => {
-    watch = client.watch(nodes, {}, ({ type, object }) => {
-      // Later: a write from within a watch callback would overtake the event it answers.
-      if (type === 'ADDED' || type === 'MODIFIED') queueMicrotask(() => void initialize(object));
-    }, () => {
-      if (!stopped) setImmediate(follow);
-    });
+    watch = client.watch(
+      nodes,
+      {},
+      ({ type, object }) => {
+        // Later: a write from within a watch callback would overtake the event it answers.
+        if (type === 'ADDED' || type === 'MODIFIED') queueMicrotask(() => void initialize(object));
+      },
+      () => {
+        if (!stopped) setImmediate(follow);
+      },
+    );
   };
   follow();
   return {

@@ -1,10 +1,16 @@
-import { createManualClock, createSeededIds, type Logger, type ManualClock, silentLogger } from '#server/base';
-import { createKubeVirt, createVirtLaunchers } from '#server/clouds/kubevirt';
+import {
+  createManualClock,
+  createSeededIds,
+  type Logger,
+  type ManualClock,
+  silentLogger,
+} from '#server/base';
 import { type ApiBackend, type Client, createInProcessClient, type Dialer } from '#server/client';
 import { createFakeBackend, type FakeBackend } from '#server/client/testing';
-import type { KubeObject, Service, UnstructuredObject } from '#server/kube';
+import { createKubeVirt, createVirtLaunchers } from '#server/clouds/kubevirt';
+import { startPretendKubelet, withoutInstanceStatus } from '#server/clouds/kubevirt/testing';
+import type { KubeObject, Service } from '#server/kube';
 import { createClusterApi } from '../cluster-api.ts';
-import { startPretendKubelet } from './pretend-kubelet.ts';
 import { createPretendHost, type PretendHost, startPretendCcm } from './pretend-tenant.ts';
 
 /** A management cluster with KubeVirt and Cluster API, and one tenant whose API server starts with `kubeadm init`. */
@@ -28,35 +34,38 @@ const TURNS_PER_MILLISECOND = 10;
 
 /** What the real API server does and the fake one does not: addresses of Services, VMIs without a status subresource. */
 function managementServer(fake: FakeBackend): ApiBackend {
+  const backend = withoutInstanceStatus(fake);
   let services = 0;
   return {
-    raw: (user, path) => fake.raw(user, path),
-    watch: (request, onEvent, onEnd) => fake.watch(request, onEvent, onEnd),
+    ...backend,
     async request(request) {
-      if (request.resource.plural === 'services' && request.verb === 'create') {
-        services += 1;
-        const body = request.body as Service;
-        return fake.request({ ...request, body: { ...body, spec: { ...body.spec, clusterIP: `10.96.0.${services}` } } });
-      }
-      if (request.resource.plural === 'virtualmachineinstances' && request.verb === 'update') {
-        const stored = await fake.request({ ...request, subresource: 'status' });
-        const body = request.body as UnstructuredObject;
-        return fake.request({ ...request, body: { ...body, metadata: { ...body.metadata, resourceVersion: stored.metadata.resourceVersion } } });
-      }
-      return fake.request(request);
+      if (request.resource.plural !== 'services' || request.verb !== 'create')
+        return backend.request(request);
+      services += 1;
+      const body = request.body as Service;
+      return backend.request({
+        ...request,
+        body: { ...body, spec: { ...body.spec, clusterIP: `10.96.0.${services}` } },
+      });
     },
   };
 }
 
 /** `backend` replaces the fake management server, for a trial against the real one. */
-export function createWorld(options: { log?: Logger; patchNodeProviderId?: boolean; backend?: ApiBackend } = {}): World {
+export function createWorld(
+  options: { log?: Logger; patchNodeProviderId?: boolean; backend?: ApiBackend } = {},
+): World {
   const clock = createManualClock();
   const ids = createSeededIds(7);
   const log = options.log ?? silentLogger;
   const management = createFakeBackend({ clock, ids: createSeededIds(11) });
   const tenant = createFakeBackend({ clock, ids: createSeededIds(13) });
   tenant.reachable = false;
-  const client = createInProcessClient({ backend: options.backend ?? managementServer(management), user: { name: 'operator', groups: ['system:masters'] }, userAgent: 'manager/v1' });
+  const client = createInProcessClient({
+    backend: options.backend ?? managementServer(management),
+    user: { name: 'operator', groups: ['system:masters'] },
+    userAgent: 'manager/v1',
+  });
   const host = createPretendHost(tenant);
   const launchers = createVirtLaunchers();
   const kubelet = startPretendKubelet(client, launchers, clock);
@@ -64,12 +73,32 @@ export function createWorld(options: { log?: Logger; patchNodeProviderId?: boole
   const dialer: Dialer = { dial: (_config, dialled) => tenant.client(dialled ?? {}) };
   let running: { stop(): Promise<void> }[] = [];
   const world: World = {
-    management, tenant, client, clock, host,
+    management,
+    tenant,
+    client,
+    clock,
+    host,
     async start() {
-      const kubeVirt = createKubeVirt({ client, clock, ids, log, host, launchers, delays: { boot: () => 0 } });
+      const kubeVirt = createKubeVirt({
+        client,
+        clock,
+        ids,
+        log,
+        host,
+        launchers,
+        delays: { boot: () => 0 },
+      });
       const clusterApi = createClusterApi({
-        client, dialer, guests: kubeVirt.guests, clock, ids, log,
-        kubeconfigServer: ({ namespace, name }) => ({ server: `https://127.0.0.1:6443/clusters/${namespace}/${name}`, caPem: '' }),
+        client,
+        dialer,
+        guests: kubeVirt.guests,
+        clock,
+        ids,
+        log,
+        kubeconfigServer: ({ namespace, name }) => ({
+          server: `https://127.0.0.1:6443/clusters/${namespace}/${name}`,
+          caPem: '',
+        }),
         ...(options.patchNodeProviderId ? { patchNodeProviderId: true } : {}),
       });
       running = [clusterApi, kubeVirt];

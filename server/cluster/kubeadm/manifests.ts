@@ -35,7 +35,7 @@ export function controlPlaneManifests(config: ClusterConfiguration, node: { name
     schedulerPod(config, version),
     etcdPod(node),
   ];
-  return Object.fromEntries(pods.map((pod) => [`${pod.component}.yaml`, stringify(manifest(pod), { lineWidth: 0 })]));
+  return Object.fromEntries(pods.map((pod) => [`${pod.component}.yaml`, stringify(manifest(pod), { lineWidth: 0, aliasDuplicateObjects: false })]));
 }
 
 function apiServerPod(config: ClusterConfiguration, node: { ip: string; bindPort: number }, version: string): StaticPod {

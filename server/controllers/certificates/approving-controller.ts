@@ -25,7 +25,10 @@ const SELF = {
   subresource: 'selfnodeclient',
   message: 'Auto approving self kubelet client certificate after SubjectAccessReview.',
 };
-const OTHER = { subresource: 'nodeclient', message: 'Auto approving kubelet client certificate after SubjectAccessReview.' };
+const OTHER = {
+  subresource: 'nodeclient',
+  message: 'Auto approving kubelet client certificate after SubjectAccessReview.',
+};
 
 /** Approves kubelets' client certificates. Models certificates/approver/sarapprove.go. */
 export function createCertificateApprovingController(context: ControllerContext): Controller {
@@ -36,7 +39,12 @@ export function createCertificateApprovingController(context: ControllerContext)
 
   const isAllowed = async ({ spec }: CertificateSigningRequest, subresource: string): Promise<boolean> => {
     const { username = '', uid, groups, extra } = spec;
-    const resource = { group: 'certificates.k8s.io', resource: 'certificatesigningrequests', verb: 'create', subresource };
+    const resource = {
+      group: 'certificates.k8s.io',
+      resource: 'certificatesigningrequests',
+      verb: 'create',
+      subresource,
+    };
     const { status } = await client.create(reviews, {
       metadata: {},
       spec: {

@@ -17,7 +17,9 @@ function hasExpired(certificate: string, now: number): boolean {
 
 function isOld(csr: CertificateSigningRequest, now: number): boolean {
   const age = (time: string | undefined | null): number => (time ? now - Date.parse(time) : 0);
-  const answers = ['Approved', 'Denied', 'Failed'].map((type) => conditionOf(csr, type)).filter((answer) => answer !== undefined);
+  const answers = ['Approved', 'Denied', 'Failed']
+    .map((type) => conditionOf(csr, type))
+    .filter((answer) => answer !== undefined);
   if (answers.length === 0) return age(csr.metadata.creationTimestamp) > KEPT_PENDING;
   const certificate = csr.status?.certificate;
   if (certificate && hasExpired(certificate, now)) return true;
@@ -56,5 +58,11 @@ export function createCertificateCleaner(context: ControllerContext): Controller
   const watch = (on: Arrange, queue: WorkQueue): void => {
     on(csrInformer, { added: ({ metadata }) => queue.add(metadata.name) });
   };
-  return createLoop({ name: 'certificate-cleaner', context, watch, reconcile, onStop: () => timer?.cancel() });
+  return createLoop({
+    name: 'certificate-cleaner',
+    context,
+    watch,
+    reconcile,
+    onStop: () => timer?.cancel(),
+  });
 }

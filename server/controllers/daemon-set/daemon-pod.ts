@@ -7,8 +7,8 @@ import {
   type Pod,
   type PodSpec,
   type PodTemplateSpec,
-  taints,
   type Toleration,
+  taints,
 } from '#server/kube';
 
 const NAME_FIELD = 'metadata.name';
@@ -25,7 +25,10 @@ function daemonTolerations({ tolerations = [], hostNetwork }: PodSpec): Tolerati
     ...(hostNetwork ? [{ key: taints.networkUnavailable, operator: 'Exists', effect: 'NoSchedule' }] : []),
   ];
   const same = (a: Toleration, b: Toleration): boolean =>
-    a.key === b.key && a.effect === b.effect && (a.operator ?? 'Equal') === b.operator && (a.value ?? '') === (b.value ?? '');
+    a.key === b.key &&
+    a.effect === b.effect &&
+    (a.operator ?? 'Equal') === b.operator &&
+    (a.value ?? '') === (b.value ?? '');
   const kept = tolerations.filter((own) => !added.some((toleration) => same(own, toleration)));
   return [...kept, ...added];
 }
@@ -33,7 +36,10 @@ function daemonTolerations({ tolerations = [], hostNetwork }: PodSpec): Tolerati
 function pinnedTo(nodeName: string, affinity: PodSpec['affinity']): NonNullable<PodSpec['affinity']> {
   const term = { matchFields: [{ key: NAME_FIELD, operator: 'In', values: [nodeName] }] };
   const required = { nodeSelectorTerms: [term] };
-  return { ...affinity, nodeAffinity: { ...affinity?.nodeAffinity, requiredDuringSchedulingIgnoredDuringExecution: required } };
+  return {
+    ...affinity,
+    nodeAffinity: { ...affinity?.nodeAffinity, requiredDuringSchedulingIgnoredDuringExecution: required },
+  };
 }
 
 /** The template of a DaemonSet's pod on a node, of the revision with that hash. */
@@ -57,9 +63,12 @@ export function templateFor(set: DaemonSet, nodeName: string, hash: string): Pod
 /** The node a pod is on or is pinned to. */
 export function targetNode(pod: Pod): string | undefined {
   if (pod.spec.nodeName) return pod.spec.nodeName;
-  const terms = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  const terms =
+    pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
   const fields = terms.flatMap(({ matchFields }) => matchFields ?? []);
-  return fields.find(({ key, operator, values }) => key === NAME_FIELD && operator === 'In' && values?.length === 1)?.values?.[0];
+  return fields.find(
+    ({ key, operator, values }) => key === NAME_FIELD && operator === 'In' && values?.length === 1,
+  )?.values?.[0];
 }
 
 /**
@@ -71,7 +80,8 @@ export function fits(set: DaemonSet, node: Node): { run: boolean; stay: boolean 
   if (spec.nodeName && spec.nodeName !== node.metadata.name) return { run: false, stay: false };
   if (!podMatchesNode({ spec }, node)) return { run: false, stay: false };
   const tolerations = daemonTolerations(spec);
-  const barred = (effects: string[]): boolean => untoleratedTaint(node.spec.taints, tolerations, effects) !== undefined;
+  const barred = (effects: string[]): boolean =>
+    untoleratedTaint(node.spec.taints, tolerations, effects) !== undefined;
   if (!barred(['NoSchedule', 'NoExecute'])) return { run: true, stay: true };
   return { run: false, stay: !barred(['NoExecute']) };
 }
@@ -79,6 +89,7 @@ export function fits(set: DaemonSet, node: Node): { run: boolean; stay: boolean 
 /** Whether the pod is of the current revision. Models IsPodUpdated. */
 export function isUpdated(set: DaemonSet, pod: Pod, hash: string): boolean {
   const generation = set.metadata.annotations?.[annotations.daemonSetTemplateGeneration];
-  const { [labels.controllerRevisionHash]: itsHash, [labels.podTemplateGeneration]: itsGeneration } = pod.metadata.labels ?? {};
+  const { [labels.controllerRevisionHash]: itsHash, [labels.podTemplateGeneration]: itsGeneration } =
+    pod.metadata.labels ?? {};
   return itsHash === hash || (generation !== undefined && itsGeneration === generation);
 }

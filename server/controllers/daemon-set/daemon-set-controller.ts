@@ -11,12 +11,12 @@ import {
   slowStart,
 } from '#server/controllers/machinery';
 import {
-  controllerOf,
   type ControllerRevision,
+  controllerOf,
   controllerRevisions,
   type DaemonSet,
-  daemonSets,
   type DaemonSetStatus,
+  daemonSets,
   deepEqual,
   isNotFound,
   labels,
@@ -106,7 +106,11 @@ export function createDaemonSetController(context: ControllerContext): Controlle
     const missing = changes.create.slice(0, BURST);
     const doomed = changes.remove.slice(0, BURST);
     if (missing.length + doomed.length === 0) return;
-    expectations.expect(key, missing.length, doomed.map((pod) => pod.metadata.uid ?? ''));
+    expectations.expect(
+      key,
+      missing.length,
+      doomed.map((pod) => pod.metadata.uid ?? ''),
+    );
     let tried = 0;
     const { error } = await slowStart(missing.length, (index) => {
       tried++;
@@ -121,20 +125,34 @@ export function createDaemonSetController(context: ControllerContext): Controlle
   const update = async (set: DaemonSet, hash: string, queue: WorkQueue): Promise<void> => {
     const now = await view(set, hash);
     const { create: missing, remove: doomed, ended } = manage(now);
-    await apply(set, { create: missing, remove: [...doomed, ...replaceable(set, ended, queue)], ended: [] }, hash);
+    await apply(
+      set,
+      { create: missing, remove: [...doomed, ...replaceable(set, ended, queue)], ended: [] },
+      hash,
+    );
     if (set.spec.updateStrategy?.type !== 'RollingUpdate' || !expectations.satisfied(objectKey(set))) return;
     await apply(set, rollingUpdate(await view(set, hash)), hash);
   };
   /** Models cleanupHistory: revisions with living pods stay. */
-  const forgetRevisions = async (set: DaemonSet, hash: string, old: readonly ControllerRevision[]): Promise<void> => {
+  const forgetRevisions = async (
+    set: DaemonSet,
+    hash: string,
+    old: readonly ControllerRevision[],
+  ): Promise<void> => {
     const surplus = old.length - (set.spec.revisionHistoryLimit ?? DEFAULT_HISTORY);
     if (surplus <= 0) return;
     const living = new Set([hash]);
-    for (const on of (await podsByNode(set)).values()) for (const pod of on) living.add(pod.metadata.labels?.[labels.controllerRevisionHash] ?? '');
-    const idle = old.filter(({ metadata }) => !living.has(metadata.labels?.[labels.controllerRevisionHash] ?? ''));
+    for (const on of (await podsByNode(set)).values())
+      for (const pod of on) living.add(pod.metadata.labels?.[labels.controllerRevisionHash] ?? '');
+    const idle = old.filter(
+      ({ metadata }) => !living.has(metadata.labels?.[labels.controllerRevisionHash] ?? ''),
+    );
     for (const revision of idle.sort((a, b) => a.revision - b.revision).slice(0, surplus)) {
       try {
-        await client.delete(controllerRevisions, { namespace: revision.metadata.namespace, name: revision.metadata.name });
+        await client.delete(controllerRevisions, {
+          namespace: revision.metadata.namespace,
+          name: revision.metadata.name,
+        });
       } catch (error) {
         if (!isNotFound(error)) throw error;
       }
@@ -155,7 +173,11 @@ export function createDaemonSetController(context: ControllerContext): Controlle
       return undefined;
     }
     if (set.metadata.deletionTimestamp) return undefined;
-    const { hash, old } = await settleHistory(client, set, revisionInformer.list(set.metadata.namespace ?? ''));
+    const { hash, old } = await settleHistory(
+      client,
+      set,
+      revisionInformer.list(set.metadata.namespace ?? ''),
+    );
     if (!expectations.satisfied(key)) {
       await writeStatus(set, nextStatus(await view(set, hash), false));
       return undefined;
@@ -241,12 +263,20 @@ export function createDaemonSetController(context: ControllerContext): Controlle
       },
       updated(old, node) {
         if (deepEqual(facts(old), facts(node))) return;
-        for (const set of setInformer.list()) if (!deepEqual(fits(set, old), fits(set, node))) queue.add(objectKey(set));
+        for (const set of setInformer.list())
+          if (!deepEqual(fits(set, old), fits(set, node))) queue.add(objectKey(set));
       },
       deleted(node) {
         for (const set of setInformer.list()) if (fits(set, node).run) queue.add(objectKey(set));
       },
     });
   };
-  return createLoop({ name: 'daemon-set', context, workers: WORKERS, watch, reconcile, onStop: () => recorder.stop() });
+  return createLoop({
+    name: 'daemon-set',
+    context,
+    workers: WORKERS,
+    watch,
+    reconcile,
+    onStop: () => recorder.stop(),
+  });
 }

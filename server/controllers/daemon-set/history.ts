@@ -1,8 +1,8 @@
 import type { Client } from '#server/client';
 import { claim, hashTemplate } from '#server/controllers/machinery';
 import {
-  controllerReference,
   type ControllerRevision,
+  controllerReference,
   controllerRevisions,
   type DaemonSet,
   daemonSets,
@@ -44,11 +44,21 @@ function draft(set: DaemonSet, hash: string, revision: number): ControllerRevisi
  * the API's AlreadyExists when another revision has its name: then the collision is counted, and the next try has
  * another name. Models constructHistory of kubernetes/pkg/controller/daemon/update.go.
  */
-export async function settleHistory(client: Client, set: DaemonSet, candidates: readonly ControllerRevision[]): Promise<History> {
-  const matches = ({ metadata }: ControllerRevision): boolean => matchesLabelSelector(set.spec.selector, metadata.labels);
-  const owned = await claim({ client, resource: controllerRevisions, owner: set, ownerResource: daemonSets, matches }, candidates);
+export async function settleHistory(
+  client: Client,
+  set: DaemonSet,
+  candidates: readonly ControllerRevision[],
+): Promise<History> {
+  const matches = ({ metadata }: ControllerRevision): boolean =>
+    matchesLabelSelector(set.spec.selector, metadata.labels);
+  const owned = await claim(
+    { client, resource: controllerRevisions, owner: set, ownerResource: daemonSets, matches },
+    candidates,
+  );
   const data = snapshot(set);
-  const [current] = owned.filter((revision) => deepEqual(revision.data, data)).sort((a, b) => b.revision - a.revision);
+  const [current] = owned
+    .filter((revision) => deepEqual(revision.data, data))
+    .sort((a, b) => b.revision - a.revision);
   const old = owned.filter((revision) => revision !== current);
   const latest = Math.max(0, ...old.map(({ revision }) => revision)) + 1;
   if (current) {

@@ -1,5 +1,12 @@
 import { isAvailable, isReady } from '#server/controllers/machinery';
-import { type DaemonSet, type DaemonSetStatus, deepEqual, type Node, type Pod, resolveIntOrPercent } from '#server/kube';
+import {
+  type DaemonSet,
+  type DaemonSetStatus,
+  deepEqual,
+  type Node,
+  type Pod,
+  resolveIntOrPercent,
+} from '#server/kube';
 import { fits, isUpdated } from './daemon-pod.ts';
 
 /** A DaemonSet and what there is of it. */
@@ -40,7 +47,8 @@ function allowsSurge(view: View): boolean {
   return view.set.spec.updateStrategy?.type === 'RollingUpdate' && limits(view).surge > 0;
 }
 
-const available = ({ set, now }: View, pod: Pod): boolean => isAvailable(pod, set.spec.minReadySeconds ?? 0, now);
+const available = ({ set, now }: View, pod: Pod): boolean =>
+  isAvailable(pod, set.spec.minReadySeconds ?? 0, now);
 
 /** Of several pods on one node: which are too many. */
 function surplus(view: View, running: readonly Pod[]): Pod[] {
@@ -65,9 +73,15 @@ export function manage(view: View): Changes {
     if (run && pods.length === 0) changes.create.push(node.metadata.name);
     else if (!stay) changes.remove.push(...alive);
     else {
-      const ended = (pod: Pod): boolean => pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';
+      const ended = (pod: Pod): boolean =>
+        pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';
       changes.ended.push(...alive.filter(ended));
-      changes.remove.push(...surplus(view, alive.filter((pod) => !ended(pod))));
+      changes.remove.push(
+        ...surplus(
+          view,
+          alive.filter((pod) => !ended(pod)),
+        ),
+      );
     }
   }
   // Pinned to a node that is gone and never bound: no kubelet and no collector will take them.
@@ -101,7 +115,11 @@ function replaceInPlace(view: View, maxUnavailable: number): Changes {
       }
     } else if (!updated || old || !available(view, updated)) unavailable++;
   }
-  return { create: [], remove: [...broken, ...candidates.slice(0, Math.max(0, maxUnavailable - unavailable))], ended: [] };
+  return {
+    create: [],
+    remove: [...broken, ...candidates.slice(0, Math.max(0, maxUnavailable - unavailable))],
+    ended: [],
+  };
 }
 
 function surgeBeside(view: View, maxSurge: number): Changes {

@@ -1,12 +1,13 @@
+import { InternalError } from '#server/base';
 import { type Controller, type ControllerContext, createEventRecorder, type WorkQueue } from '#server/client';
 import { type Arrange, claim, createLoop } from '#server/controllers/machinery';
 import {
   annotations,
   controllerOf,
-  deepEqual,
   type Deployment,
-  deployments,
   type DeploymentStatus,
+  deepEqual,
+  deployments,
   isNotFound,
   matchesLabelSelector,
   objectKey,
@@ -15,7 +16,6 @@ import {
   type ReplicaSet,
   replicaSets,
 } from '#server/kube';
-import { InternalError } from '#server/base';
 import { proportionalSizes } from './proportions.ts';
 import { createReplicaSetWriter, type Work } from './replica-set-writer.ts';
 import { currentSet, newestFirst, oldestFirst, revisionOf } from './revisions.ts';
@@ -70,7 +70,8 @@ export function createDeploymentController(context: ControllerContext): Controll
   const writer = createReplicaSetWriter(context, recorder);
 
   const claimedSets = (deployment: Deployment): Promise<ReplicaSet[]> => {
-    const matches = (set: ReplicaSet): boolean => matchesLabelSelector(deployment.spec.selector, set.metadata.labels);
+    const matches = (set: ReplicaSet): boolean =>
+      matchesLabelSelector(deployment.spec.selector, set.metadata.labels);
     const options = { client, resource: replicaSets, owner: deployment, ownerResource: deployments, matches };
     return claim(options, setInformer.list(deployment.metadata.namespace ?? ''));
   };
@@ -91,7 +92,8 @@ export function createDeploymentController(context: ControllerContext): Controll
     const { deployment } = work;
     const only = onlyActive(sets);
     if (only) {
-      if (wanted(only) !== wanted(deployment)) await writer.resize(work, { set: only, size: wanted(deployment) });
+      if (wanted(only) !== wanted(deployment))
+        await writer.resize(work, { set: only, size: wanted(deployment) });
       return;
     }
     const old = sets.old.filter(asksForPods);
@@ -100,16 +102,20 @@ export function createDeploymentController(context: ControllerContext): Controll
       return;
     }
     if (!isRollingUpdate(deployment)) return;
-    for (const change of proportionalSizes(deployment, allOf(sets).filter(asksForPods))) await writer.resize(work, change);
+    for (const change of proportionalSizes(deployment, allOf(sets).filter(asksForPods)))
+      await writer.resize(work, change);
   };
   /** Deletes what lies beyond the revisions that are kept. Models cleanupDeployment. */
   const forgetRevisions = async ({ deployment }: Work, old: readonly ReplicaSet[]): Promise<void> => {
     const limit = deployment.spec.revisionHistoryLimit;
     if (limit === undefined || limit === UNLIMITED) return;
-    const kept = old.filter((set) => !set.metadata.deletionTimestamp).sort((a, b) => revisionOf(a) - revisionOf(b) || oldestFirst(a, b));
+    const kept = old
+      .filter((set) => !set.metadata.deletionTimestamp)
+      .sort((a, b) => revisionOf(a) - revisionOf(b) || oldestFirst(a, b));
     for (const set of kept.slice(0, Math.max(0, kept.length - limit))) {
       const { replicas = 0, observedGeneration = 0 } = set.status ?? {};
-      if (replicas !== 0 || wanted(set) !== 0 || (set.metadata.generation ?? 0) > observedGeneration) continue;
+      if (replicas !== 0 || wanted(set) !== 0 || (set.metadata.generation ?? 0) > observedGeneration)
+        continue;
       try {
         await client.delete(replicaSets, { namespace: set.metadata.namespace, name: set.metadata.name });
       } catch (error) {
@@ -128,7 +134,10 @@ export function createDeploymentController(context: ControllerContext): Controll
     const { deployment } = work;
     const { current } = sets;
     if (wanted(current) !== wanted(deployment)) {
-      const size = wanted(current) > wanted(deployment) ? wanted(deployment) : newSetSize(deployment, allOf(sets), wanted(current));
+      const size =
+        wanted(current) > wanted(deployment)
+          ? wanted(deployment)
+          : newSetSize(deployment, allOf(sets), wanted(current));
       sets.current = await writer.resize(work, { set: current, size });
       if (size !== wanted(current)) return true;
     }
@@ -140,7 +149,10 @@ export function createDeploymentController(context: ControllerContext): Controll
     podInformer.list(namespace).filter((pod) => uids.includes(controllerOf(pod)?.uid));
   const oldPodsRun = ({ deployment }: Work, { old }: Sets): boolean => {
     if (old.some((set) => (set.status?.replicas ?? 0) > 0)) return true;
-    const remaining = ownedPods(deployment.metadata.namespace ?? '', old.map((set) => set.metadata.uid));
+    const remaining = ownedPods(
+      deployment.metadata.namespace ?? '',
+      old.map((set) => set.metadata.uid),
+    );
     return remaining.some((pod) => pod.status?.phase !== 'Failed' && pod.status?.phase !== 'Succeeded');
   };
   /** All old pods go before a new one comes. Models rolloutRecreate. */
@@ -150,7 +162,8 @@ export function createDeploymentController(context: ControllerContext): Controll
     for (const set of active) sets.old[sets.old.indexOf(set)] = await writer.resize(work, { set, size: 0 });
     if (active.length > 0 || oldPodsRun(work, sets)) return sets;
     const next = sets.current ? sets : await settle(work, claimed, true);
-    if (next.current) next.current = await writer.resize(work, { set: next.current, size: wanted(work.deployment) });
+    if (next.current)
+      next.current = await writer.resize(work, { set: next.current, size: wanted(work.deployment) });
     return next;
   };
   const rollOut = async (work: Work, claimed: readonly ReplicaSet[]) => {
@@ -191,7 +204,11 @@ export function createDeploymentController(context: ControllerContext): Controll
     const conditions = pausedConditions(deployment, clock.now());
     if (conditions) {
       const status = { ...deployment.status, conditions };
-      work.deployment = await client.update(deployments, { ...deployment, status }, { subresource: 'status' });
+      work.deployment = await client.update(
+        deployments,
+        { ...deployment, status },
+        { subresource: 'status' },
+      );
     }
     if (deployment.spec.paused) return rescale(work, claimed);
     const sets = await settle(work, claimed, false);
@@ -211,7 +228,8 @@ export function createDeploymentController(context: ControllerContext): Controll
     };
     const offer = (set: ReplicaSet): void => {
       for (const deployment of deploymentInformer.list(set.metadata.namespace ?? '')) {
-        if (matchesLabelSelector(deployment.spec.selector, set.metadata.labels)) queue.add(objectKey(deployment));
+        if (matchesLabelSelector(deployment.spec.selector, set.metadata.labels))
+          queue.add(objectKey(deployment));
       }
     };
     on(deploymentInformer, {
@@ -232,11 +250,21 @@ export function createDeploymentController(context: ControllerContext): Controll
       deleted(pod) {
         // Recreate waits for the last old pod.
         const reference = controllerOf(pod);
-        const set = reference?.kind === 'ReplicaSet' ? setInformer.get(`${pod.metadata.namespace}/${reference.name}`) : undefined;
+        const set =
+          reference?.kind === 'ReplicaSet'
+            ? setInformer.get(`${pod.metadata.namespace}/${reference.name}`)
+            : undefined;
         const owner = set && ownerOf(set);
         if (owner && !isRollingUpdate(owner)) queue.add(objectKey(owner));
       },
     });
   };
-  return createLoop({ name: 'deployment', context, workers: WORKERS, watch, reconcile, onStop: () => recorder.stop() });
+  return createLoop({
+    name: 'deployment',
+    context,
+    workers: WORKERS,
+    watch,
+    reconcile,
+    onStop: () => recorder.stop(),
+  });
 }

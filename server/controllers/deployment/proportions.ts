@@ -9,7 +9,8 @@ function roundAwayFromZero(value: number): number {
 /** How many replicas a set gains (or loses, negative) when the Deployment's size changes by its share. */
 function share(deployment: Deployment, set: ReplicaSet, left: number): number {
   if (wanted(set) === 0 || left === 0) return 0;
-  const before = Number(set.metadata.annotations?.[annotations.maxReplicas] ?? 0) || (deployment.status?.replicas ?? 0);
+  const before =
+    Number(set.metadata.annotations?.[annotations.maxReplicas] ?? 0) || (deployment.status?.replicas ?? 0);
   const size = (wanted(set) * (wanted(deployment) + maxSurge(deployment))) / before;
   const fraction = wanted(deployment) === 0 ? -wanted(set) : roundAwayFromZero(size) - wanted(set);
   return left > 0 ? Math.min(fraction, left) : Math.max(fraction, left);

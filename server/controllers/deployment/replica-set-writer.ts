@@ -5,8 +5,8 @@ import {
   annotations,
   controllerOf,
   controllerReference,
-  deepEqual,
   type Deployment,
+  deepEqual,
   deployments,
   isAlreadyExists,
   labels,
@@ -49,18 +49,30 @@ function newSet(deployment: Deployment, hash: string) {
       replicas: 0,
       ...(deployment.spec.minReadySeconds ? { minReadySeconds: deployment.spec.minReadySeconds } : {}),
       selector: { ...selector, matchLabels: { ...selector?.matchLabels, ...hashed } },
-      template: { ...template, metadata: { ...template.metadata, labels: templateLabels } as ReplicaSet['metadata'] },
+      template: {
+        ...template,
+        metadata: { ...template.metadata, labels: templateLabels } as ReplicaSet['metadata'],
+      },
     },
   } satisfies ReplicaSet;
 }
 
 /** Models getNewReplicaSet and scaleReplicaSet of kubernetes/pkg/controller/deployment/sync.go. */
-export function createReplicaSetWriter({ client, clock }: ControllerContext, recorder: EventRecorder): ReplicaSetWriter {
+export function createReplicaSetWriter(
+  { client, clock }: ControllerContext,
+  recorder: EventRecorder,
+): ReplicaSetWriter {
   /** Writes the Deployment with a revision and perhaps a Progressing condition. */
-  const note = async (work: Work, revision: string | undefined, progressing?: { status: string; reason: string; message: string }) => {
+  const note = async (
+    work: Work,
+    revision: string | undefined,
+    progressing?: { status: string; reason: string; message: string },
+  ) => {
     const { deployment } = work;
     const old = deployment.status?.conditions ?? [];
-    const next = progressing && condition('Progressing', progressing.status, progressing.reason, progressing.message, clock.now());
+    const next =
+      progressing &&
+      condition('Progressing', progressing.status, progressing.reason, progressing.message, clock.now());
     const conditions = next ? withCondition(old, next) : old;
     const current = deployment.metadata.annotations?.[annotations.deploymentRevision];
     if ((revision === undefined || current === revision) && deepEqual(conditions, old)) return;
@@ -85,7 +97,8 @@ export function createReplicaSetWriter({ client, clock }: ControllerContext, rec
   };
   const refused = async (work: Work, name: string, error: unknown): Promise<void> => {
     const message = `Failed to create new replica set "${name}": ${errorMessage(error)}`;
-    if (hasDeadline(work.deployment)) await note(work, undefined, { status: 'False', reason: REASONS.createError, message });
+    if (hasDeadline(work.deployment))
+      await note(work, undefined, { status: 'False', reason: REASONS.createError, message });
     recorder.event(work.deployment, 'Warning', REASONS.createError, message);
   };
   return {
@@ -93,7 +106,10 @@ export function createReplicaSetWriter({ client, clock }: ControllerContext, rec
       const { deployment } = work;
       const marks = currentSetAnnotations(deployment, current.metadata.annotations ?? {}, revision);
       const minReadySeconds = deployment.spec.minReadySeconds ?? 0;
-      if (!deepEqual(marks, current.metadata.annotations ?? {}) || (current.spec.minReadySeconds ?? 0) !== minReadySeconds) {
+      if (
+        !deepEqual(marks, current.metadata.annotations ?? {}) ||
+        (current.spec.minReadySeconds ?? 0) !== minReadySeconds
+      ) {
         const { minReadySeconds: _, ...spec } = current.spec;
         return client.update(replicaSets, {
           ...current,
@@ -101,21 +117,35 @@ export function createReplicaSetWriter({ client, clock }: ControllerContext, rec
           spec: { ...spec, ...(minReadySeconds ? { minReadySeconds } : {}) },
         });
       }
-      const found = { status: 'True', reason: REASONS.found, message: `Found new replica set "${current.metadata.name}"` };
+      const found = {
+        status: 'True',
+        reason: REASONS.found,
+        message: `Found new replica set "${current.metadata.name}"`,
+      };
       const unknown = hasDeadline(deployment) && !conditionOf(deployment.status, 'Progressing');
       await note(work, String(revisionOf(current)), unknown ? found : undefined);
       return current;
     },
     async createCurrent(work, old, revision) {
       const { deployment } = work;
-      const draft = newSet(deployment, hashTemplate(deployment.spec.template, deployment.status?.collisionCount));
+      const draft = newSet(
+        deployment,
+        hashTemplate(deployment.spec.template, deployment.status?.collisionCount),
+      );
       const size = newSetSize(deployment, [...old, draft], 0);
-      const metadata = { ...draft.metadata, annotations: currentSetAnnotations(deployment, undefined, revision) };
+      const metadata = {
+        ...draft.metadata,
+        annotations: currentSetAnnotations(deployment, undefined, revision),
+      };
       const { name } = metadata;
       let created: ReplicaSet;
       let existed = false;
       try {
-        created = await client.create(replicaSets, { ...draft, metadata, spec: { ...draft.spec, replicas: size } });
+        created = await client.create(replicaSets, {
+          ...draft,
+          metadata,
+          spec: { ...draft.spec, replicas: size },
+        });
       } catch (error) {
         if (isNamespaceTerminating(error)) throw error;
         if (!isAlreadyExists(error)) {
@@ -126,7 +156,12 @@ export function createReplicaSetWriter({ client, clock }: ControllerContext, rec
         existed = true;
       }
       if (!existed && size > 0) {
-        recorder.event(deployment, 'Normal', 'ScalingReplicaSet', `Scaled up replica set ${name} from 0 to ${size}`);
+        recorder.event(
+          deployment,
+          'Normal',
+          'ScalingReplicaSet',
+          `Scaled up replica set ${name} from 0 to ${size}`,
+        );
       }
       const news = { status: 'True', reason: REASONS.created, message: `Created new replica set "${name}"` };
       await note(work, String(revision), !existed && hasDeadline(deployment) ? news : undefined);

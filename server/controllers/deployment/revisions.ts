@@ -1,4 +1,11 @@
-import { annotations as names, type Deployment, deepEqual, labels, type PodTemplateSpec, type ReplicaSet } from '#server/kube';
+import {
+  type Deployment,
+  deepEqual,
+  labels,
+  annotations as names,
+  type PodTemplateSpec,
+  type ReplicaSet,
+} from '#server/kube';
 import { maxSurge, wanted } from './strategy.ts';
 
 /** How long, in characters, the annotation of former revision numbers may grow. */
@@ -79,7 +86,8 @@ export function currentSetAnnotations(
   const old = existing?.[names.deploymentRevision];
   if (Number(old ?? 0) < revision) {
     result[names.deploymentRevision] = String(revision);
-    if (old !== undefined) result[names.deploymentRevisionHistory] = addToHistory(result[names.deploymentRevisionHistory], old);
+    if (old !== undefined)
+      result[names.deploymentRevisionHistory] = addToHistory(result[names.deploymentRevisionHistory], old);
   }
   return existing ? result : { ...result, ...sizeAnnotations(deployment) };
 }

@@ -1,4 +1,10 @@
-import { type Deployment, type DeploymentCondition, type DeploymentStatus, formatTime, type ReplicaSet } from '#server/kube';
+import {
+  type Deployment,
+  type DeploymentCondition,
+  type DeploymentStatus,
+  formatTime,
+  type ReplicaSet,
+} from '#server/kube';
 import { maxUnavailable, totalAvailable, totalWanted, wanted } from './strategy.ts';
 
 export const REASONS = {
@@ -19,11 +25,20 @@ export function hasDeadline({ spec }: Deployment): boolean {
   return spec.progressDeadlineSeconds !== undefined && spec.progressDeadlineSeconds !== MAX_INT32;
 }
 
-export function conditionOf(status: DeploymentStatus | undefined, type: string): DeploymentCondition | undefined {
+export function conditionOf(
+  status: DeploymentStatus | undefined,
+  type: string,
+): DeploymentCondition | undefined {
   return status?.conditions?.find((condition) => condition.type === type);
 }
 
-export function condition(type: string, status: string, reason: string, message: string, now: number): DeploymentCondition {
+export function condition(
+  type: string,
+  status: string,
+  reason: string,
+  message: string,
+  now: number,
+): DeploymentCondition {
   const time = formatTime(now);
   return { type, status, lastUpdateTime: time, lastTransitionTime: time, reason, message };
 }
@@ -34,10 +49,16 @@ export function without(conditions: readonly DeploymentCondition[], type: string
 }
 
 /** Puts a condition last unless one of its status and reason is there; a kept status keeps its transition time. */
-export function withCondition(conditions: readonly DeploymentCondition[], next: DeploymentCondition): DeploymentCondition[] {
+export function withCondition(
+  conditions: readonly DeploymentCondition[],
+  next: DeploymentCondition,
+): DeploymentCondition[] {
   const old = conditions.find(({ type }) => type === next.type);
   if (old && old.status === next.status && old.reason === next.reason) return [...conditions];
-  const kept = old?.status === next.status && old.lastTransitionTime ? { lastTransitionTime: old.lastTransitionTime } : {};
+  const kept =
+    old?.status === next.status && old.lastTransitionTime
+      ? { lastTransitionTime: old.lastTransitionTime }
+      : {};
   return [...without(conditions, next.type), { ...next, ...kept }];
 }
 
@@ -46,7 +67,12 @@ function sum(sets: readonly ReplicaSet[], of: (set: ReplicaSet) => number | unde
 }
 
 /** Counts, and the Available condition. Models calculateStatus of sync.go. */
-function counted(deployment: Deployment, all: readonly ReplicaSet[], current: ReplicaSet | undefined, now: number): DeploymentStatus {
+function counted(
+  deployment: Deployment,
+  all: readonly ReplicaSet[],
+  current: ReplicaSet | undefined,
+  now: number,
+): DeploymentStatus {
   const available = totalAvailable(all);
   const unavailable = Math.max(0, totalWanted(all) - available);
   const enough = available >= wanted(deployment) - maxUnavailable(deployment);
@@ -56,7 +82,9 @@ function counted(deployment: Deployment, all: readonly ReplicaSet[], current: Re
   const known = all.every((set) => set.status?.terminatingReplicas !== undefined);
   const { collisionCount, conditions = [] } = deployment.status ?? {};
   return {
-    ...(deployment.metadata.generation === undefined ? {} : { observedGeneration: deployment.metadata.generation }),
+    ...(deployment.metadata.generation === undefined
+      ? {}
+      : { observedGeneration: deployment.metadata.generation }),
     ...(replicas ? { replicas } : {}),
     ...(updated ? { updatedReplicas: updated } : {}),
     ...(ready ? { readyReplicas: ready } : {}),
@@ -67,8 +95,20 @@ function counted(deployment: Deployment, all: readonly ReplicaSet[], current: Re
     conditions: withCondition(
       conditions,
       enough
-        ? condition('Available', 'True', 'MinimumReplicasAvailable', 'Deployment has minimum availability.', now)
-        : condition('Available', 'False', 'MinimumReplicasUnavailable', 'Deployment does not have minimum availability.', now),
+        ? condition(
+            'Available',
+            'True',
+            'MinimumReplicasAvailable',
+            'Deployment has minimum availability.',
+            now,
+          )
+        : condition(
+            'Available',
+            'False',
+            'MinimumReplicasUnavailable',
+            'Deployment does not have minimum availability.',
+            now,
+          ),
     ),
   };
 }
@@ -85,7 +125,12 @@ export function isComplete(deployment: Deployment, status: DeploymentStatus | un
 }
 
 function hasProgressed(old: DeploymentStatus | undefined, next: DeploymentStatus): boolean {
-  const numbers = ({ replicas = 0, updatedReplicas = 0, readyReplicas = 0, availableReplicas = 0 }: DeploymentStatus = {}) => ({
+  const numbers = ({
+    replicas = 0,
+    updatedReplicas = 0,
+    readyReplicas = 0,
+    availableReplicas = 0,
+  }: DeploymentStatus = {}) => ({
     updated: updatedReplicas,
     outdated: replicas - updatedReplicas,
     ready: readyReplicas,
@@ -111,10 +156,17 @@ function hasTimedOut(deployment: Deployment, status: DeploymentStatus, now: numb
   return progressing.reason === REASONS.timedOut || deadline(deployment, progressing) < now;
 }
 
-function progress(deployment: Deployment, status: DeploymentStatus, current: ReplicaSet | undefined, now: number): DeploymentCondition[] {
+function progress(
+  deployment: Deployment,
+  status: DeploymentStatus,
+  current: ReplicaSet | undefined,
+  now: number,
+): DeploymentCondition[] {
   const conditions = status.conditions ?? [];
   const old = conditionOf(deployment.status, 'Progressing');
-  const subject = current ? `ReplicaSet "${current.metadata.name}"` : `Deployment "${deployment.metadata.name}"`;
+  const subject = current
+    ? `ReplicaSet "${current.metadata.name}"`
+    : `Deployment "${deployment.metadata.name}"`;
   if (isComplete(deployment, status)) {
     const message = `${subject} has successfully progressed.`;
     return withCondition(conditions, condition('Progressing', 'True', REASONS.available, message, now));
@@ -122,7 +174,8 @@ function progress(deployment: Deployment, status: DeploymentStatus, current: Rep
   if (hasProgressed(deployment.status, status)) {
     // Every sign of progress moves lastUpdateTime, which the deadline counts from.
     const moved = condition('Progressing', 'True', REASONS.updated, `${subject} is progressing.`, now);
-    const kept = old?.status === 'True' && old.lastTransitionTime ? { lastTransitionTime: old.lastTransitionTime } : {};
+    const kept =
+      old?.status === 'True' && old.lastTransitionTime ? { lastTransitionTime: old.lastTransitionTime } : {};
     return [...without(conditions, 'Progressing'), { ...moved, ...kept }];
   }
   if (!hasTimedOut(deployment, status, now)) return conditions;
@@ -130,8 +183,12 @@ function progress(deployment: Deployment, status: DeploymentStatus, current: Rep
   return withCondition(conditions, condition('Progressing', 'False', REASONS.timedOut, message, now));
 }
 
-function replicaFailure(all: readonly ReplicaSet[], current: ReplicaSet | undefined): DeploymentCondition | undefined {
-  const failureOf = (set: ReplicaSet | undefined) => set?.status?.conditions?.find(({ type }) => type === 'ReplicaFailure');
+function replicaFailure(
+  all: readonly ReplicaSet[],
+  current: ReplicaSet | undefined,
+): DeploymentCondition | undefined {
+  const failureOf = (set: ReplicaSet | undefined) =>
+    set?.status?.conditions?.find(({ type }) => type === 'ReplicaFailure');
   const failure = failureOf(current) ?? all.map(failureOf).find((found) => found !== undefined);
   if (!failure) return undefined;
   const { lastTransitionTime } = failure;
@@ -139,15 +196,26 @@ function replicaFailure(all: readonly ReplicaSet[], current: ReplicaSet | undefi
 }
 
 /** The status while the size changes or the Deployment is paused: counts only. Models syncDeploymentStatus. */
-export function scalingStatus(deployment: Deployment, all: readonly ReplicaSet[], current: ReplicaSet | undefined, now: number): DeploymentStatus {
+export function scalingStatus(
+  deployment: Deployment,
+  all: readonly ReplicaSet[],
+  current: ReplicaSet | undefined,
+  now: number,
+): DeploymentStatus {
   return counted(deployment, all, current, now);
 }
 
 /** The status during and after a rollout: counts, progress and failures. Models syncRolloutStatus of progress.go. */
-export function rolloutStatus(deployment: Deployment, all: readonly ReplicaSet[], current: ReplicaSet | undefined, now: number): DeploymentStatus {
+export function rolloutStatus(
+  deployment: Deployment,
+  all: readonly ReplicaSet[],
+  current: ReplicaSet | undefined,
+  now: number,
+): DeploymentStatus {
   const status = counted(deployment, all, current, now);
   const old = conditionOf(deployment.status, 'Progressing');
-  const settled = (status.replicas ?? 0) === (status.updatedReplicas ?? 0) && old?.reason === REASONS.available;
+  const settled =
+    (status.replicas ?? 0) === (status.updatedReplicas ?? 0) && old?.reason === REASONS.available;
   let conditions = status.conditions ?? [];
   if (!hasDeadline(deployment)) conditions = without(conditions, 'Progressing');
   else if (!settled) conditions = progress(deployment, status, current, now);
@@ -160,7 +228,11 @@ export function rolloutStatus(deployment: Deployment, all: readonly ReplicaSet[]
  * Milliseconds until the rollout, if nothing happens, must be judged against its deadline; undefined when there is none.
  * Models requeueStuckDeployment.
  */
-export function nextProgressCheck(deployment: Deployment, status: DeploymentStatus, now: number): number | undefined {
+export function nextProgressCheck(
+  deployment: Deployment,
+  status: DeploymentStatus,
+  now: number,
+): number | undefined {
   const progressing = conditionOf(deployment.status, 'Progressing');
   if (!hasDeadline(deployment) || !progressing) return undefined;
   if (isComplete(deployment, status) || progressing.reason === REASONS.timedOut) return undefined;

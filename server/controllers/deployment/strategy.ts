@@ -52,7 +52,11 @@ export interface Resize {
  * How the old ReplicaSets shrink now: first pods that are not available anyway, then as many as availability allows.
  * `old` are those that ask for pods, oldest first. Models reconcileOldReplicaSets of rolling.go.
  */
-export function shrinkOldSets(deployment: Deployment, old: readonly ReplicaSet[], current: ReplicaSet): Resize[] {
+export function shrinkOldSets(
+  deployment: Deployment,
+  old: readonly ReplicaSet[],
+  current: ReplicaSet,
+): Resize[] {
   const minAvailable = wanted(deployment) - maxUnavailable(deployment);
   const notYetAvailable = wanted(current) - (current.status?.availableReplicas ?? 0);
   const allowed = totalWanted([...old, current]) - minAvailable - notYetAvailable;
@@ -65,8 +69,11 @@ export function shrinkOldSets(deployment: Deployment, old: readonly ReplicaSet[]
     return by;
   };
   let unhealthy = allowed;
-  for (const set of old) unhealthy -= shrink(set, Math.min(unhealthy, wanted(set) - (set.status?.availableReplicas ?? 0)));
+  for (const set of old)
+    unhealthy -= shrink(set, Math.min(unhealthy, wanted(set) - (set.status?.availableReplicas ?? 0)));
   let healthy = totalAvailable([...old, current]) - minAvailable;
   for (const set of old) if (healthy > 0) healthy -= shrink(set, healthy);
-  return old.map((set) => ({ set, size: sizes.get(set) ?? 0 })).filter(({ set, size }) => size !== wanted(set));
+  return old
+    .map((set) => ({ set, size: sizes.get(set) ?? 0 }))
+    .filter(({ set, size }) => size !== wanted(set));
 }

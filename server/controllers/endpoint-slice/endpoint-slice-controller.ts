@@ -122,10 +122,14 @@ export function createEndpointSliceController(context: ControllerContext): Contr
     }
     waiting.delete(key);
     const selector = service.spec.selector ?? {};
-    const selected = podInformer.list(service.metadata.namespace ?? '').filter((pod) => matchesLabels(selector, pod.metadata.labels));
+    const selected = podInformer
+      .list(service.metadata.namespace ?? '')
+      .filter((pod) => matchesLabels(selector, pod.metadata.labels));
     const types = addressTypes(service);
     const { groups, missingNodes } = groupsOf(service, selected, types);
-    const existing = cached.filter((slice) => !slice.metadata.deletionTimestamp).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    const existing = cached
+      .filter((slice) => !slice.metadata.deletionTimestamp)
+      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
     const triggered = triggerTimes.newest(key, service, selected);
     try {
       await write(key, service, planSlices(service, existing, groups, types, triggered));
@@ -135,7 +139,9 @@ export function createEndpointSliceController(context: ControllerContext): Contr
       throw error;
     }
     if (missingNodes.length > 0) {
-      throw new OperationalError(`pods of Service ${key} are not published: no such node: ${missingNodes.join(', ')}`);
+      throw new OperationalError(
+        `pods of Service ${key} are not published: no such node: ${missingNodes.join(', ')}`,
+      );
     }
     return undefined;
   };
@@ -178,5 +184,12 @@ export function createEndpointSliceController(context: ControllerContext): Contr
       deleted: (slice) => seen(slice, true),
     });
   };
-  return createLoop({ name: 'endpoint-slice', context, workers: WORKERS, watch, reconcile, onStop: () => recorder.stop() });
+  return createLoop({
+    name: 'endpoint-slice',
+    context,
+    workers: WORKERS,
+    watch,
+    reconcile,
+    onStop: () => recorder.stop(),
+  });
 }

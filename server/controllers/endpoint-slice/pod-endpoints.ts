@@ -1,5 +1,12 @@
 import { hostnameIn, isHeadless, isReady, portOn } from '#server/controllers/machinery';
-import { type DiscoveryEndpointPort, type Endpoint, labels, type Node, type Pod, type Service } from '#server/kube';
+import {
+  type DiscoveryEndpointPort,
+  type Endpoint,
+  labels,
+  type Node,
+  type Pod,
+  type Service,
+} from '#server/kube';
 
 export type AddressType = 'IPv4' | 'IPv6';
 
@@ -16,7 +23,11 @@ function addressesOf(pod: Pod, type: AddressType): string[] {
 }
 
 /** Tells clients to stay near, as the Service's trafficDistribution wishes. */
-function hintsFor({ spec }: Service, zone: string | undefined, nodeName: string | undefined): Endpoint['hints'] {
+function hintsFor(
+  { spec }: Service,
+  zone: string | undefined,
+  nodeName: string | undefined,
+): Endpoint['hints'] {
   const forZones = zone ? { forZones: [{ name: zone }] } : undefined;
   switch (spec.trafficDistribution) {
     case 'PreferClose':
@@ -30,7 +41,12 @@ function hintsFor({ spec }: Service, zone: string | undefined, nodeName: string 
 }
 
 /** What a slice says of a pod; undefined when it has no address of the type. Models podToEndpoint. */
-export function podEndpoint(service: Service, pod: Pod, node: Node | undefined, type: AddressType): Endpoint | undefined {
+export function podEndpoint(
+  service: Service,
+  pod: Pod,
+  node: Node | undefined,
+  type: AddressType,
+): Endpoint | undefined {
   const addresses = addressesOf(pod, type);
   if (addresses.length === 0) return undefined;
   const serving = isReady(pod);

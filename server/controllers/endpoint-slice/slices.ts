@@ -3,8 +3,8 @@ import {
   annotations,
   controllerOf,
   controllerReference,
-  deepEqual,
   type DiscoveryEndpointPort,
+  deepEqual,
   type Endpoint,
   type EndpointSlice,
   labels,
@@ -30,9 +30,15 @@ export interface SlicePlan {
   remove: EndpointSlice[];
 }
 
-export type SliceDraft = Omit<EndpointSlice, 'metadata'> & { metadata: Omit<EndpointSlice['metadata'], 'name'> };
+export type SliceDraft = Omit<EndpointSlice, 'metadata'> & {
+  metadata: Omit<EndpointSlice['metadata'], 'name'>;
+};
 
-const RESERVED: ReadonlySet<string> = new Set([labels.serviceName, labels.endpointSliceManagedBy, labels.headlessService]);
+const RESERVED: ReadonlySet<string> = new Set([
+  labels.serviceName,
+  labels.endpointSliceManagedBy,
+  labels.headlessService,
+]);
 
 /** The labels of the Service's slices: its own, and who it is. Models setEndpointSliceLabels. */
 export function sliceLabels(service: Service): Record<string, string> {
@@ -50,11 +56,17 @@ function identity({ addresses, hostname, targetRef }: Endpoint): string {
 }
 
 function portsKey(addressType: string, ports: readonly DiscoveryEndpointPort[] | null | undefined): string {
-  const texts = (ports ?? []).map(({ name = '', protocol, port, appProtocol }) => JSON.stringify([name, protocol, port, appProtocol]));
+  const texts = (ports ?? []).map(({ name = '', protocol, port, appProtocol }) =>
+    JSON.stringify([name, protocol, port, appProtocol]),
+  );
   return `${addressType} ${texts.sort().join()}`;
 }
 
-function newSlice(service: Service, { addressType, ports }: Omit<EndpointGroup, 'endpoints'>, endpoints: Endpoint[]): SliceDraft {
+function newSlice(
+  service: Service,
+  { addressType, ports }: Omit<EndpointGroup, 'endpoints'>,
+  endpoints: Endpoint[],
+): SliceDraft {
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
@@ -93,11 +105,20 @@ function planGroup(service: Service, existing: readonly EndpointSlice[], group: 
     const same = deepEqual(kept, slice.endpoints ?? []) && deepEqual(wantedLabels, slice.metadata.labels);
     if (same && kept.length > 0) unchanged.push(slice);
     else if (kept.length === 0) plan.remove.push(slice);
-    else plan.update.push({ ...slice, metadata: { ...slice.metadata, labels: wantedLabels }, endpoints: kept, ports: group.ports });
+    else
+      plan.update.push({
+        ...slice,
+        metadata: { ...slice.metadata, labels: wantedLabels },
+        endpoints: kept,
+        ports: group.ports,
+      });
   }
   const rest = [...missing.values()];
   for (const slice of plan.update) {
-    slice.endpoints = [...(slice.endpoints ?? []), ...rest.splice(0, SLICE_LIMIT - (slice.endpoints?.length ?? 0))];
+    slice.endpoints = [
+      ...(slice.endpoints ?? []),
+      ...rest.splice(0, SLICE_LIMIT - (slice.endpoints?.length ?? 0)),
+    ];
   }
   while (rest.length > 0) {
     const fit = rest.length < SLICE_LIMIT ? bestFit(unchanged, rest.length) : undefined;
@@ -114,15 +135,27 @@ function reuse(service: Service, plan: SlicePlan): SlicePlan {
   const update = [...plan.update];
   for (const slice of plan.remove) {
     const draft = create.findIndex(({ addressType }) => addressType === slice.addressType);
-    const [next] = draft >= 0 && controllerOf(slice)?.uid === service.metadata.uid ? create.splice(draft, 1) : [];
+    const [next] =
+      draft >= 0 && controllerOf(slice)?.uid === service.metadata.uid ? create.splice(draft, 1) : [];
     if (!next) remove.push(slice);
-    else update.push({ ...slice, metadata: { ...slice.metadata, labels: next.metadata.labels ?? {} }, endpoints: next.endpoints ?? [], ports: next.ports ?? [] });
+    else
+      update.push({
+        ...slice,
+        metadata: { ...slice.metadata, labels: next.metadata.labels ?? {} },
+        endpoints: next.endpoints ?? [],
+        ports: next.ports ?? [],
+      });
   }
   return { create, update, remove };
 }
 
 /** A Service none of whose pods can be published keeps one empty slice of each address type. */
-function withPlaceholder(service: Service, existing: readonly EndpointSlice[], addressType: AddressType, plan: SlicePlan): SlicePlan {
+function withPlaceholder(
+  service: Service,
+  existing: readonly EndpointSlice[],
+  addressType: AddressType,
+  plan: SlicePlan,
+): SlicePlan {
   if (plan.create.length > 0 || existing.length > plan.remove.length) return plan;
   const draft = newSlice(service, { addressType, ports: [] }, []);
   const [only] = plan.remove;
@@ -156,7 +189,11 @@ export function planSlices(
     const keys = new Set(wanted.map(({ ports }) => portsKey(type, ports)));
     for (const group of wanted) {
       const key = portsKey(type, group.ports);
-      const part = planGroup(service, ofType.filter((slice) => portsKey(type, slice.ports) === key), group);
+      const part = planGroup(
+        service,
+        ofType.filter((slice) => portsKey(type, slice.ports) === key),
+        group,
+      );
       plan.create.push(...part.create);
       plan.update.push(...part.update);
       plan.remove.push(...part.remove);

@@ -37,11 +37,20 @@ const OVER_CAPACITY = 'endpoints.kubernetes.io/over-capacity';
 const LEADER = 'control-plane.alpha.kubernetes.io/leader';
 
 /** The Endpoints a Service is to have. `old`: what it has. Models the second half of syncService. */
-function nextEndpoints(service: Service, pods: readonly Pod[], old: Endpoints | undefined, triggered: string | undefined): Endpoints {
+function nextEndpoints(
+  service: Service,
+  pods: readonly Pod[],
+  old: Endpoints | undefined,
+  triggered: string | undefined,
+): Endpoints {
   const all = subsetsOf(service, pods);
   const cut = truncated(all, ADDRESS_LIMIT);
   const subsets = cut ?? all;
-  const { [OVER_CAPACITY]: _, [annotations.endpointsLastChangeTriggerTime]: __, ...kept } = old?.metadata.annotations ?? {};
+  const {
+    [OVER_CAPACITY]: _,
+    [annotations.endpointsLastChangeTriggerTime]: __,
+    ...kept
+  } = old?.metadata.annotations ?? {};
   const marks = {
     ...kept,
     ...(triggered ? { [annotations.endpointsLastChangeTriggerTime]: triggered } : {}),
@@ -68,7 +77,11 @@ function nextEndpoints(service: Service, pods: readonly Pod[], old: Endpoints | 
 }
 
 function saysTheSame(a: Endpoints, b: Endpoints): boolean {
-  const facts = ({ metadata, subsets = [] }: Endpoints) => [metadata.labels, metadata.annotations?.[OVER_CAPACITY], subsets ?? []];
+  const facts = ({ metadata, subsets = [] }: Endpoints) => [
+    metadata.labels,
+    metadata.annotations?.[OVER_CAPACITY],
+    subsets ?? [],
+  ];
   return deepEqual(facts(a), facts(b));
 }
 
@@ -87,8 +100,15 @@ export function createEndpointsController(context: ControllerContext): Controlle
       else await client.create(endpoints, next);
     } catch (error) {
       if (!exists && isNamespaceTerminating(error)) return;
-      const [reason, verb] = exists ? ['FailedToUpdateEndpoint', 'update'] : ['FailedToCreateEndpoint', 'create'];
-      recorder.event(service, 'Warning', reason, `Failed to ${verb} endpoint for service ${objectKey(service)}: ${errorMessage(error)}`);
+      const [reason, verb] = exists
+        ? ['FailedToUpdateEndpoint', 'update']
+        : ['FailedToCreateEndpoint', 'create'];
+      recorder.event(
+        service,
+        'Warning',
+        reason,
+        `Failed to ${verb} endpoint for service ${objectKey(service)}: ${errorMessage(error)}`,
+      );
       throw error;
     }
   };
@@ -108,7 +128,9 @@ export function createEndpointsController(context: ControllerContext): Controlle
     }
     if (!isPublished(service)) return;
     const selector = service.spec.selector ?? {};
-    const selected = podInformer.list(service.metadata.namespace ?? '').filter((pod) => matchesLabels(selector, pod.metadata.labels));
+    const selected = podInformer
+      .list(service.metadata.namespace ?? '')
+      .filter((pod) => matchesLabels(selector, pod.metadata.labels));
     const triggered = triggerTimes.newest(key, service, selected);
     const next = nextEndpoints(service, selected, old, triggered);
     if (old && saysTheSame(old, next)) return;
@@ -141,5 +163,13 @@ export function createEndpointsController(context: ControllerContext): Controlle
       if (!object.metadata.annotations?.[LEADER]) queue.add(objectKey(object));
     }
   };
-  return createLoop({ name: 'endpoints', context, workers: WORKERS, watch, reconcile, onReady, onStop: () => recorder.stop() });
+  return createLoop({
+    name: 'endpoints',
+    context,
+    workers: WORKERS,
+    watch,
+    reconcile,
+    onReady,
+    onStop: () => recorder.stop(),
+  });
 }

@@ -11,7 +11,9 @@ interface Entry {
 function addressOf(service: Service, pod: Pod): EndpointAddress | undefined {
   const family = service.spec.ipFamilies?.[0] ?? (service.spec.clusterIP?.includes(':') ? 'IPv6' : 'IPv4');
   const ips = pod.status?.podIPs?.map((each) => each.ip) ?? [];
-  const ip = (ips.length > 0 ? ips : [pod.status?.podIP]).find((each) => each?.includes(':') === (family === 'IPv6'));
+  const ip = (ips.length > 0 ? ips : [pod.status?.podIP]).find(
+    (each) => each?.includes(':') === (family === 'IPv6'),
+  );
   if (!ip) return undefined;
   const { namespace, name, uid } = pod.metadata;
   const hostname = hostnameIn(service, pod);
@@ -34,7 +36,13 @@ function entriesOf(service: Service, pod: Pod): Entry[] {
     const port = portOn(pod, servicePort);
     if (port === undefined) return [];
     const { name, protocol = 'TCP', appProtocol } = servicePort;
-    return [{ address, ready, port: { ...(name ? { name } : {}), port, protocol, ...(appProtocol ? { appProtocol } : {}) } }];
+    return [
+      {
+        address,
+        ready,
+        port: { ...(name ? { name } : {}), port, protocol, ...(appProtocol ? { appProtocol } : {}) },
+      },
+    ];
   });
 }
 
@@ -54,7 +62,11 @@ export function subsetsOf(service: Service, pods: readonly Pod[]): EndpointSubse
   }
   const byAddresses = new Map<string, { entries: Entry[]; ports: EndpointPort[] }>();
   for (const entries of byPort.values()) {
-    entries.sort((a, b) => compareTexts(a.address.ip, b.address.ip) || compareTexts(a.address.targetRef?.uid ?? '', b.address.targetRef?.uid ?? ''));
+    entries.sort(
+      (a, b) =>
+        compareTexts(a.address.ip, b.address.ip) ||
+        compareTexts(a.address.targetRef?.uid ?? '', b.address.targetRef?.uid ?? ''),
+    );
     const key = JSON.stringify(entries.map(({ address, ready }) => [address, ready]));
     const subset = byAddresses.get(key) ?? { entries, ports: [] };
     byAddresses.set(key, subset);
@@ -64,7 +76,12 @@ export function subsetsOf(service: Service, pods: readonly Pod[]): EndpointSubse
   const subsets = [...byAddresses.values()].map(({ entries, ports }): EndpointSubset => {
     const addresses = entries.filter(({ ready }) => ready).map(({ address }) => address);
     const notReadyAddresses = entries.filter(({ ready }) => !ready).map(({ address }) => address);
-    ports.sort((a, b) => compareTexts(a.name ?? '', b.name ?? '') || a.port - b.port || compareTexts(a.protocol ?? '', b.protocol ?? ''));
+    ports.sort(
+      (a, b) =>
+        compareTexts(a.name ?? '', b.name ?? '') ||
+        a.port - b.port ||
+        compareTexts(a.protocol ?? '', b.protocol ?? ''),
+    );
     return {
       ...(addresses.length > 0 ? { addresses } : {}),
       ...(notReadyAddresses.length > 0 ? { notReadyAddresses } : {}),
@@ -76,7 +93,8 @@ export function subsetsOf(service: Service, pods: readonly Pod[]): EndpointSubse
 
 /** The first `limit` addresses, ready ones first; undefined when there are no more than that anyway. */
 export function truncated(subsets: readonly EndpointSubset[], limit: number): EndpointSubset[] | undefined {
-  const count = (of: 'addresses' | 'notReadyAddresses'): number => subsets.reduce((sum, subset) => sum + (subset[of]?.length ?? 0), 0);
+  const count = (of: 'addresses' | 'notReadyAddresses'): number =>
+    subsets.reduce((sum, subset) => sum + (subset[of]?.length ?? 0), 0);
   if (count('addresses') + count('notReadyAddresses') <= limit) return undefined;
   const left = { addresses: limit, notReadyAddresses: Math.max(0, limit - count('addresses')) };
   return subsets.flatMap((subset) => {

@@ -10,6 +10,8 @@ export interface CollectionOptions {
   resourceOf(apiVersion: string, kind: string): Resource | undefined;
   /** Looks at a node again at once. */
   requeue(node: GraphNode): void;
+  /** `node` names an owner that lives in another namespace. */
+  foreignOwner(node: GraphNode, owner: OwnerReference): void;
 }
 
 /** Decides over single objects and acts, always upon what the API says now. */
@@ -33,14 +35,24 @@ class UnresolvableOwnerError extends Error {
 }
 
 /** Models attemptToDeleteItem and processDeletingDependentsItem of garbagecollector.go. */
-export function createCollection({ client, graph, resourceOf, requeue }: CollectionOptions): Collection {
+export function createCollection({
+  client,
+  graph,
+  resourceOf,
+  requeue,
+  foreignOwner,
+}: CollectionOptions): Collection {
   const resourceFor = (node: GraphNode): Resource => {
     const { apiVersion, kind } = node.identity;
     const resource = node.resource ?? resourceOf(apiVersion, kind);
     if (!resource) throw new OperationalError(`no matches for kind "${kind}" in version "${apiVersion}"`);
     return resource;
   };
-  const getLive = async (resource: Resource, namespace: string | undefined, name: string): Promise<KubeObject | undefined> => {
+  const getLive = async (
+    resource: Resource,
+    namespace: string | undefined,
+    name: string,
+  ): Promise<KubeObject | undefined> => {
     try {
       return await client.get(resource, { namespace: resource.namespaced ? namespace : undefined, name });
     } catch (error) {
@@ -57,15 +69,24 @@ export function createCollection({ client, graph, resourceOf, requeue }: Collect
     const object = await getLive(resource, namespace, name);
     return object?.metadata.uid === uid ? object : undefined;
   };
-  const refOf = (node: GraphNode) => ({ namespace: resourceFor(node).namespaced ? node.identity.namespace : undefined, name: node.identity.name });
-  const merge = async (node: GraphNode, change: (object: KubeObject) => object | undefined): Promise<void> => {
+  const refOf = (node: GraphNode) => ({
+    namespace: resourceFor(node).namespaced ? node.identity.namespace : undefined,
+    name: node.identity.name,
+  });
+  const merge = async (
+    node: GraphNode,
+    change: (object: KubeObject) => object | undefined,
+  ): Promise<void> => {
     await retryOnConflict(async () => {
       const object = await live(node);
       const metadata = object && change(object);
       if (!metadata) return;
       const { uid, resourceVersion } = object.metadata;
       try {
-        await client.patch(resourceFor(node), refOf(node), { type: 'merge', body: { metadata: { uid, resourceVersion, ...metadata } } });
+        await client.patch(resourceFor(node), refOf(node), {
+          type: 'merge',
+          body: { metadata: { uid, resourceVersion, ...metadata } },
+        });
       } catch (error) {
         if (!isNotFound(error)) throw error;
       }
@@ -85,13 +106,23 @@ export function createCollection({ client, graph, resourceOf, requeue }: Collect
     });
   const unblockOwners = (node: GraphNode): Promise<void> =>
     merge(node, ({ metadata }) => ({
-      ownerReferences: metadata.ownerReferences?.map((reference) => ({ ...reference, blockOwnerDeletion: false })),
+      ownerReferences: metadata.ownerReferences?.map((reference) => ({
+        ...reference,
+        blockOwnerDeletion: false,
+      })),
     }));
-  const remove = async (node: GraphNode, object: KubeObject, propagationPolicy: DeleteOptions['propagationPolicy']): Promise<void> => {
+  const remove = async (
+    node: GraphNode,
+    object: KubeObject,
+    propagationPolicy: DeleteOptions['propagationPolicy'],
+  ): Promise<void> => {
     const { uid, resourceVersion } = object.metadata;
     const preconditions = { ...(uid ? { uid } : {}), ...(resourceVersion ? { resourceVersion } : {}) };
     try {
-      await client.delete(resourceFor(node), refOf(node), { ...(propagationPolicy ? { propagationPolicy } : {}), preconditions });
+      await client.delete(resourceFor(node), refOf(node), {
+        ...(propagationPolicy ? { propagationPolicy } : {}),
+        preconditions,
+      });
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
@@ -100,13 +131,19 @@ export function createCollection({ client, graph, resourceOf, requeue }: Collect
     const owners: Owners = { solid: [], dangling: [], waiting: [] };
     for (const reference of references) {
       const resource = resourceOf(reference.apiVersion, reference.kind);
-      if (!resource) throw new OperationalError(`no matches for kind "${reference.kind}" in version "${reference.apiVersion}"`);
+      if (!resource)
+        throw new OperationalError(
+          `no matches for kind "${reference.kind}" in version "${reference.apiVersion}"`,
+        );
       if (resource.namespaced && !node.identity.namespace) {
         throw new UnresolvableOwnerError('cluster-scoped objects cannot refer to namespaced owners');
       }
       const owner = await getLive(resource, node.identity.namespace, reference.name);
       if (owner?.metadata.uid !== reference.uid) owners.dangling.push(reference);
-      else if (owner.metadata.deletionTimestamp && owner.metadata.finalizers?.includes(finalizers.foregroundDeletion)) {
+      else if (
+        owner.metadata.deletionTimestamp &&
+        owner.metadata.finalizers?.includes(finalizers.foregroundDeletion)
+      ) {
         owners.waiting.push(reference);
       } else owners.solid.push(reference);
     }
@@ -134,7 +171,23 @@ export function createCollection({ client, graph, resourceOf, requeue }: Collect
       return;
     }
     const held = (finalizer: string): boolean => object.metadata.finalizers?.includes(finalizer) ?? false;
-    await remove(node, object, held(finalizers.orphan) ? 'Orphan' : held(finalizers.foregroundDeletion) ? 'Foreground' : 'Background');
+    await remove(
+      node,
+      object,
+      held(finalizers.orphan) ? 'Orphan' : held(finalizers.foregroundDeletion) ? 'Foreground' : 'Background',
+    );
+  };
+  /** An owner not found where its dependents are may be elsewhere: that deserves a word. */
+  const reportForeign = async (owner: GraphNode): Promise<void> => {
+    const resource = resourceFor(owner);
+    if (!resource.namespaced) return;
+    const { uid } = owner.identity;
+    const { items } = await client.list(resource, { fieldSelector: `metadata.name=${owner.identity.name}` });
+    if (!items.some(({ metadata }) => metadata.uid === uid)) return;
+    for (const dependent of owner.dependents) {
+      const reference = dependent.owners.find((each) => each.uid === uid);
+      if (reference) foreignOwner(dependent, reference);
+    }
   };
   return {
     removeOwners,
@@ -143,6 +196,7 @@ export function createCollection({ client, graph, resourceOf, requeue }: Collect
       if (node.beingDeleted && !node.deletingDependents) return;
       const object = await live(node);
       if (!object) {
+        if (node.virtual) await reportForeign(node);
         graph.forget(node.identity.uid);
         return;
       }

@@ -1,12 +1,32 @@
 import { OperationalError } from '#server/base';
-import { type Controller, type ControllerContext, createEventRecorder, createWorkQueue, type WorkQueue } from '#server/client';
-import { type Arrange, createLoop, discover, type Discovered } from '#server/controllers/machinery';
-import { customResourceDefinitions, finalizers, isNotFound, type KubeObject, type OwnerReference, parseApiVersion, type Resource } from '#server/kube';
+import {
+  type Controller,
+  type ControllerContext,
+  createEventRecorder,
+  createWorkQueue,
+  type WorkQueue,
+} from '#server/client';
+import {
+  type Arrange,
+  createLoop,
+  type Discovered,
+  discover,
+  type Follower,
+  follow,
+} from '#server/controllers/machinery';
+import {
+  customResourceDefinitions,
+  finalizers,
+  isNotFound,
+  type KubeObject,
+  type OwnerReference,
+  parseApiVersion,
+  type Resource,
+} from '#server/kube';
 import { createCollection } from './collection.ts';
-import { type Follower, follow } from './follow.ts';
 import { createGraph, type GraphNode } from './graph.ts';
 
-const WORKERS = 20;
+const WORKERS = 8;
 /** The key under which kinds are discovered anew; all others are `delete <uid>` and `orphan <uid>`. */
 const RESYNC = 'resync';
 /** Kinds nobody owns anything by, and that are many. */
@@ -22,7 +42,13 @@ const isCollectable = ({ resource, verbs }: Discovered): boolean =>
 export function createGarbageCollector(context: ControllerContext): Controller {
   const { client, informers, clock, ids, log } = context;
   const definitions = informers.informer(customResourceDefinitions);
-  const recorder = createEventRecorder({ client, component: 'garbage-collector-controller', clock, ids, log });
+  const recorder = createEventRecorder({
+    client,
+    component: 'garbage-collector-controller',
+    clock,
+    ids,
+    log,
+  });
   const followers = new Map<string, { resource: Resource; follower: Follower }>();
   let queue: WorkQueue = createWorkQueue({ clock });
   let stopped = false;
@@ -43,10 +69,17 @@ export function createGarbageCollector(context: ControllerContext): Controller {
   }
   const resourceOf = (apiVersion: string, kind: string): Resource | undefined => {
     const { group } = parseApiVersion(apiVersion);
-    for (const { resource } of followers.values()) if (resource.group === group && resource.kind === kind) return resource;
+    for (const { resource } of followers.values())
+      if (resource.group === group && resource.kind === kind) return resource;
     return undefined;
   };
-  const collection = createCollection({ client, graph, resourceOf, requeue: ({ identity }) => queue.add(`delete ${identity.uid}`) });
+  const collection = createCollection({
+    client,
+    graph,
+    resourceOf,
+    requeue: ({ identity }) => queue.add(`delete ${identity.uid}`),
+    foreignOwner: reportForeignOwner,
+  });
 
   const start = (resource: Resource): void => {
     const follower = follow({
@@ -67,12 +100,18 @@ export function createGarbageCollector(context: ControllerContext): Controller {
   const resync = async () => {
     const { resources, failures } = await discover(client);
     if (stopped) return undefined;
-    const wanted = new Map(resources.filter(isCollectable).map(({ resource }) => [keyOf(resource), resource]));
+    const wanted = new Map(
+      resources.filter(isCollectable).map(({ resource }) => [keyOf(resource), resource]),
+    );
     for (const [key, { resource, follower }] of followers) {
       const next = wanted.get(key);
       if (next && next.version === resource.version && next.namespaced === resource.namespaced) continue;
       // A group that could not be asked for is not gone.
-      if (!next && failures.some(({ groupVersion }) => parseApiVersion(groupVersion).group === resource.group)) continue;
+      if (
+        !next &&
+        failures.some(({ groupVersion }) => parseApiVersion(groupVersion).group === resource.group)
+      )
+        continue;
       follower.stop();
       followers.delete(key);
       if (!next) graph.retain(resource, new Set());
@@ -98,7 +137,9 @@ export function createGarbageCollector(context: ControllerContext): Controller {
     } catch (error) {
       // An owner whose kind is not served may be served yet; in any case nothing is deleted for it.
       if (!isNotFound(error)) throw error;
-      throw new OperationalError(`${node.identity.kind} ${node.identity.name} could not be looked at: ${String(error)}`);
+      throw new OperationalError(
+        `${node.identity.kind} ${node.identity.name} could not be looked at: ${String(error)}`,
+      );
     }
     return undefined;
   };
@@ -107,7 +148,10 @@ export function createGarbageCollector(context: ControllerContext): Controller {
     const changed = (): void => queue.add(RESYNC);
     on(definitions, {
       added: changed,
-      updated: (old, now) => old.metadata.generation === now.metadata.generation && sameConditions(old, now) ? undefined : changed(),
+      updated: (old, now) =>
+        old.metadata.generation === now.metadata.generation && sameConditions(old, now)
+          ? undefined
+          : changed(),
       deleted: changed,
     });
   };
@@ -129,6 +173,7 @@ export function createGarbageCollector(context: ControllerContext): Controller {
 type Definition = { status?: { conditions?: { type: string; status: string }[] } };
 
 function sameConditions(a: Definition, b: Definition): boolean {
-  const text = ({ status }: Definition): string => (status?.conditions ?? []).map((one) => `${one.type}=${one.status}`).join();
+  const text = ({ status }: Definition): string =>
+    (status?.conditions ?? []).map((one) => `${one.type}=${one.status}`).join();
   return text(a) === text(b);
 }

@@ -44,7 +44,8 @@ export interface Graph {
 }
 
 const waitsForDependents = ({ metadata }: KubeObject): boolean =>
-  metadata.deletionTimestamp !== undefined && (metadata.finalizers?.includes(finalizers.foregroundDeletion) ?? false);
+  metadata.deletionTimestamp !== undefined &&
+  (metadata.finalizers?.includes(finalizers.foregroundDeletion) ?? false);
 const waitsForOrphaning = ({ metadata }: KubeObject): boolean =>
   metadata.deletionTimestamp !== undefined && (metadata.finalizers?.includes(finalizers.orphan) ?? false);
 
@@ -63,7 +64,8 @@ export function createGraph(work: GraphWork): Graph {
   const nodes = new Map<string, GraphNode>();
 
   const dropIfIdle = (node: GraphNode): void => {
-    if (node.dependents.size === 0 && node.owners.length === 0 && !node.beingDeleted) nodes.delete(node.identity.uid);
+    if (node.dependents.size === 0 && node.owners.length === 0 && !node.beingDeleted)
+      nodes.delete(node.identity.uid);
   };
   const attach = (node: GraphNode, owners: readonly OwnerReference[]): void => {
     for (const reference of owners) {
@@ -71,10 +73,22 @@ export function createGraph(work: GraphWork): Graph {
       if (!owner) {
         const { apiVersion, kind, name, uid } = reference;
         const identity = { apiVersion, kind, name, uid, namespace: node.identity.namespace };
-        owner = { identity, resource: undefined, owners: [], dependents: new Set(), virtual: true, beingDeleted: false, deletingDependents: false };
+        owner = {
+          identity,
+          resource: undefined,
+          owners: [],
+          dependents: new Set(),
+          virtual: true,
+          beingDeleted: false,
+          deletingDependents: false,
+        };
         nodes.set(uid, owner);
         work.attemptToDelete(owner);
-      } else if (!owner.virtual && owner.identity.namespace && node.identity.namespace !== owner.identity.namespace) {
+      } else if (
+        !owner.virtual &&
+        owner.identity.namespace &&
+        node.identity.namespace !== owner.identity.namespace
+      ) {
         work.foreignOwner(node, reference);
         work.attemptToDelete(node);
       }
@@ -95,7 +109,8 @@ export function createGraph(work: GraphWork): Graph {
     for (const now of after) {
       const blocked = before.find(({ uid }) => uid === now.uid)?.blockOwnerDeletion === true;
       const owner = nodes.get(now.uid);
-      if (blocked && now.blockOwnerDeletion !== true && owner?.deletingDependents) work.attemptToDelete(owner);
+      if (blocked && now.blockOwnerDeletion !== true && owner?.deletingDependents)
+        work.attemptToDelete(owner);
     }
   };
   const note = (node: GraphNode, object: KubeObject): void => {
@@ -110,11 +125,24 @@ export function createGraph(work: GraphWork): Graph {
     const { namespace, name, uid = '', ownerReferences = [] } = object.metadata;
     const { apiVersion, kind } = identityOf(resource);
     const identity = { apiVersion, kind, namespace: resource.namespaced ? namespace : undefined, name, uid };
-    const node = { identity, resource, owners: ownerReferences, dependents: new Set<GraphNode>(), virtual: false, beingDeleted: false, deletingDependents: false };
+    const node = {
+      identity,
+      resource,
+      owners: ownerReferences,
+      dependents: new Set<GraphNode>(),
+      virtual: false,
+      beingDeleted: false,
+      deletingDependents: false,
+    };
     nodes.set(uid, node);
     attach(node, ownerReferences);
     // New, and its owners may have gone before it came: only a look at the API can tell.
-    if (ownerReferences.some((reference) => !nodes.get(reference.uid)?.virtual && nodes.get(reference.uid)?.beingDeleted)) work.attemptToDelete(node);
+    if (
+      ownerReferences.some(
+        (reference) => !nodes.get(reference.uid)?.virtual && nodes.get(reference.uid)?.beingDeleted,
+      )
+    )
+      work.attemptToDelete(node);
     return node;
   };
   const materialize = (node: GraphNode, resource: Resource, object: KubeObject): void => {
@@ -142,11 +170,18 @@ export function createGraph(work: GraphWork): Graph {
         if (node.virtual || node.resource !== resource) materialize(node, resource, object);
         if (!deepEqual(node.owners, ownerReferences)) {
           const before = node.owners;
-          const uids = (references: readonly OwnerReference[]) => new Set(references.map((reference) => reference.uid));
+          const uids = (references: readonly OwnerReference[]) =>
+            new Set(references.map((reference) => reference.uid));
           const [old, now] = [uids(before), uids(ownerReferences)];
           node.owners = ownerReferences;
-          attach(node, ownerReferences.filter((reference) => !old.has(reference.uid)));
-          detach(node, before.filter((reference) => !now.has(reference.uid)));
+          attach(
+            node,
+            ownerReferences.filter((reference) => !old.has(reference.uid)),
+          );
+          detach(
+            node,
+            before.filter((reference) => !now.has(reference.uid)),
+          );
           unblock(before, ownerReferences);
           work.attemptToDelete(node);
         }

@@ -1,5 +1,12 @@
 import type { Client } from '#server/client';
-import { controllerOf, controllerReference, isNotFound, type KubeObject, type Resource, StatusError } from '#server/kube';
+import {
+  controllerOf,
+  controllerReference,
+  isNotFound,
+  type KubeObject,
+  type Resource,
+  StatusError,
+} from '#server/kube';
 
 export interface AdoptionOptions<T extends KubeObject> {
   client: Client;
@@ -27,17 +34,25 @@ function isInvalid(error: unknown): boolean {
  * released. Rejects when the API refuses, or when an owner that would adopt is gone or going in truth.
  * Models kubernetes/pkg/controller/controller_ref_manager.go.
  */
-export async function claim<T extends KubeObject>(options: AdoptionOptions<T>, candidates: readonly T[]): Promise<T[]> {
+export async function claim<T extends KubeObject>(
+  options: AdoptionOptions<T>,
+  candidates: readonly T[],
+): Promise<T[]> {
   const { client, resource, owner, ownerResource, matches } = options;
   const ref = (object: T) => ({ namespace: object.metadata.namespace, name: object.metadata.name });
   let checked: Promise<void> | undefined;
   const mayAdopt = async (): Promise<void> => {
-    const live = await client.get(ownerResource, { namespace: owner.metadata.namespace, name: owner.metadata.name });
+    const live = await client.get(ownerResource, {
+      namespace: owner.metadata.namespace,
+      name: owner.metadata.name,
+    });
     if (live.metadata.uid !== owner.metadata.uid) {
       throw new OwnerGoneError(`original ${owner.kind} ${owner.metadata.name} is gone`);
     }
     if (live.metadata.deletionTimestamp) {
-      throw new OwnerGoneError(`${owner.metadata.name} has just been deleted at ${live.metadata.deletionTimestamp}`);
+      throw new OwnerGoneError(
+        `${owner.metadata.name} has just been deleted at ${live.metadata.deletionTimestamp}`,
+      );
     }
   };
   const adopt = async (object: T): Promise<boolean> => {
@@ -53,7 +68,12 @@ export async function claim<T extends KubeObject>(options: AdoptionOptions<T>, c
     }
   };
   const release = async (object: T): Promise<void> => {
-    const body = { metadata: { ownerReferences: [{ $patch: 'delete', uid: owner.metadata.uid }], uid: object.metadata.uid } };
+    const body = {
+      metadata: {
+        ownerReferences: [{ $patch: 'delete', uid: owner.metadata.uid }],
+        uid: object.metadata.uid,
+      },
+    };
     try {
       await client.patch(resource, ref(object), { type: 'strategic', body });
     } catch (error) {
@@ -69,7 +89,8 @@ export async function claim<T extends KubeObject>(options: AdoptionOptions<T>, c
       if (!owner.metadata.deletionTimestamp) await release(object);
       return false;
     }
-    if (owner.metadata.deletionTimestamp || object.metadata.deletionTimestamp || !matches(object)) return false;
+    if (owner.metadata.deletionTimestamp || object.metadata.deletionTimestamp || !matches(object))
+      return false;
     return adopt(object);
   };
   const claimed: T[] = [];

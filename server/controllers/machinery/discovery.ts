@@ -57,7 +57,9 @@ export async function discover(client: Client): Promise<Discovery> {
   await read('', 'v1');
   for (const { name, versions, preferredVersion } of groups) {
     const preferred = preferredVersion?.version;
-    const ordered = [...versions].sort((a, b) => Number(b.version === preferred) - Number(a.version === preferred));
+    const ordered = [...versions].sort(
+      (a, b) => Number(b.version === preferred) - Number(a.version === preferred),
+    );
     for (const { version } of ordered) await read(name, version);
   }
   return { resources: [...found.values()], failures };

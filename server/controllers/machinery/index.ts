@@ -5,9 +5,12 @@
 // Leaves out: what any single controller decides.
 // Models kubernetes/pkg/controller (controller_utils.go, controller_ref_manager.go) and pkg/api/v1/pod.
 export { type AdoptionOptions, claim } from './adoption.ts';
+export { type Discovered, type Discovery, discover } from './discovery.ts';
 export { createExpectations, type Expectations } from './expectations.ts';
+export { type Follower, type FollowOptions, follow } from './follow.ts';
 export { hashTemplate } from './hash.ts';
 export { type Arrange, createLoop, ensureIndex, type LoopOptions } from './loop.ts';
+export { nodeSelectorMatches, podMatchesNode } from './node-affinity.ts';
 export { createPodControl, isNamespaceTerminating, type PodControl, podFromTemplate } from './pod-control.ts';
 export {
   availableAfter,
@@ -18,9 +21,6 @@ export {
   isTerminating,
   podCondition,
 } from './pods.ts';
-export { slowStart } from './slow-start.ts';
-export { nodeSelectorMatches, podMatchesNode } from './node-affinity.ts';
-export { sameTaint, tolerates, untoleratedTaint } from './taints.ts';
 export {
   canServe,
   createTriggerTimes,
@@ -32,4 +32,5 @@ export {
   servicesSelecting,
   type TriggerTimes,
 } from './service-pods.ts';
-export { discover, type Discovered, type Discovery } from './discovery.ts';
+export { slowStart } from './slow-start.ts';
+export { sameTaint, tolerates, untoleratedTaint } from './taints.ts';

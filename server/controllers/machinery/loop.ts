@@ -6,8 +6,8 @@ import {
   type Informer,
   type InformerHandlers,
   InformerStoppedError,
-  type Reconciler,
   type ReconcileResult,
+  type Reconciler,
   startReconciler,
   type WorkQueue,
 } from '#server/client';
@@ -84,7 +84,11 @@ export function createLoop(options: LoopOptions): Controller {
 const indexed = new WeakMap<object, Set<string>>();
 
 /** Adds an index to a shared informer unless a neighbour has added one of that name, which must mean the same. */
-export function ensureIndex<T extends KubeObject>(informer: Informer<T>, name: string, keysOf: (object: T) => string[]): void {
+export function ensureIndex<T extends KubeObject>(
+  informer: Informer<T>,
+  name: string,
+  keysOf: (object: T) => string[],
+): void {
   const names = indexed.get(informer) ?? new Set();
   indexed.set(informer, names);
   if (names.has(name)) return;

@@ -1,6 +1,9 @@
 import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod } from '#server/kube';
 
-function requirementMatches({ operator, values = [] }: NodeSelectorRequirement, actual: string | undefined): boolean {
+function requirementMatches(
+  { operator, values = [] }: NodeSelectorRequirement,
+  actual: string | undefined,
+): boolean {
   switch (operator) {
     case 'In':
       return actual !== undefined && values.includes(actual);
@@ -21,10 +24,12 @@ function requirementMatches({ operator, values = [] }: NodeSelectorRequirement, 
 
 function termMatches({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, node: Node): boolean {
   if (matchExpressions.length === 0 && matchFields.length === 0) return false;
-  const field = (key: string): string | undefined => (key === 'metadata.name' ? node.metadata.name : undefined);
+  const field = (key: string): string | undefined =>
+    key === 'metadata.name' ? node.metadata.name : undefined;
   return (
-    matchExpressions.every((requirement) => requirementMatches(requirement, node.metadata.labels?.[requirement.key])) &&
-    matchFields.every((requirement) => requirementMatches(requirement, field(requirement.key)))
+    matchExpressions.every((requirement) =>
+      requirementMatches(requirement, node.metadata.labels?.[requirement.key]),
+    ) && matchFields.every((requirement) => requirementMatches(requirement, field(requirement.key)))
   );
 }
 

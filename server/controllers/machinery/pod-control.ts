@@ -1,6 +1,14 @@
-import type { Client, Draft, EventRecorder } from '#server/client';
-import { controllerReference, isNotFound, type KubeObject, type Pod, pods, type PodTemplateSpec, StatusError } from '#server/kube';
 import { errorMessage } from '#server/base';
+import type { Client, Draft, EventRecorder } from '#server/client';
+import {
+  controllerReference,
+  isNotFound,
+  type KubeObject,
+  type Pod,
+  type PodTemplateSpec,
+  pods,
+  StatusError,
+} from '#server/kube';
 
 /** Makes and deletes the pods of an owner, and tells of it in events about the owner. */
 export interface PodControl {
@@ -28,7 +36,10 @@ export function podFromTemplate(owner: KubeObject, template: PodTemplateSpec): D
 
 /** The refusal of a create in a namespace that is being deleted. */
 export function isNamespaceTerminating(error: unknown): boolean {
-  return error instanceof StatusError && (error.status.details?.causes?.some((cause) => cause.reason === 'NamespaceTerminating') ?? false);
+  return (
+    error instanceof StatusError &&
+    (error.status.details?.causes?.some((cause) => cause.reason === 'NamespaceTerminating') ?? false)
+  );
 }
 
 /** Models RealPodControl of kubernetes/pkg/controller/controller_utils.go. */
@@ -39,7 +50,8 @@ export function createPodControl(client: Client, recorder: EventRecorder): PodCo
         const pod = await client.create(pods, podFromTemplate(owner, template));
         recorder.event(owner, 'Normal', 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`);
       } catch (error) {
-        if (!isNamespaceTerminating(error)) recorder.event(owner, 'Warning', 'FailedCreate', `Error creating: ${errorMessage(error)}`);
+        if (!isNamespaceTerminating(error))
+          recorder.event(owner, 'Warning', 'FailedCreate', `Error creating: ${errorMessage(error)}`);
         throw error;
       }
     },
@@ -49,7 +61,8 @@ export function createPodControl(client: Client, recorder: EventRecorder): PodCo
         await client.delete(pods, { namespace, name });
         recorder.event(owner, 'Normal', 'SuccessfulDelete', `Deleted pod: ${name}`);
       } catch (error) {
-        if (!isNotFound(error)) recorder.event(owner, 'Warning', 'FailedDelete', `Error deleting: ${errorMessage(error)}`);
+        if (!isNotFound(error))
+          recorder.event(owner, 'Warning', 'FailedDelete', `Error deleting: ${errorMessage(error)}`);
         throw error;
       }
     },

@@ -1,11 +1,15 @@
-import { deepEqual, matchesLabels, type Pod, type Service } from '#server/kube';
 import type { Informer } from '#server/client';
+import { deepEqual, matchesLabels, type Pod, type Service } from '#server/kube';
 import { isFinished, isReady, podCondition } from './pods.ts';
 
 /** The services of the pod's namespace that select it by labels. */
 export function servicesSelecting(services: Informer<Service>, pod: Pod): Service[] {
   return services.list(pod.metadata.namespace ?? '').filter(({ spec }) => {
-    return spec.selector !== undefined && Object.keys(spec.selector).length > 0 && matchesLabels(spec.selector, pod.metadata.labels);
+    return (
+      spec.selector !== undefined &&
+      Object.keys(spec.selector).length > 0 &&
+      matchesLabels(spec.selector, pod.metadata.labels)
+    );
   });
 }
 
@@ -24,7 +28,11 @@ export function canServe(pod: Pod, includeTerminating: boolean): boolean {
 /** The DNS name of the pod under the service, if it is to have one. Models endpointutil.ShouldSetHostname. */
 export function hostnameIn(service: Service, pod: Pod): string | undefined {
   const { hostname, subdomain } = pod.spec;
-  return hostname && subdomain === service.metadata.name && service.metadata.namespace === pod.metadata.namespace ? hostname : undefined;
+  return hostname &&
+    subdomain === service.metadata.name &&
+    service.metadata.namespace === pod.metadata.namespace
+    ? hostname
+    : undefined;
 }
 
 /** Services without a cluster address: names lead to the pods themselves. */

@@ -27,6 +27,7 @@ export function untoleratedTaint(
   effects: readonly string[],
 ): Taint | undefined {
   return taints?.find(
-    (taint) => effects.includes(taint.effect) && !tolerations?.some((toleration) => tolerates(toleration, taint)),
+    (taint) =>
+      effects.includes(taint.effect) && !tolerations?.some((toleration) => tolerates(toleration, taint)),
   );
 }

@@ -1,4 +1,11 @@
-import { formatTime, groupResource, type Namespace, type NamespaceCondition, type NamespaceStatus, type Resource } from '#server/kube';
+import {
+  formatTime,
+  groupResource,
+  type Namespace,
+  type NamespaceCondition,
+  type NamespaceStatus,
+  type Resource,
+} from '#server/kube';
 
 /** What a pass over a namespace's content has found. */
 export interface Findings {
@@ -12,8 +19,16 @@ export interface Findings {
 
 const FINE: readonly (readonly [type: string, reason: string, message: string])[] = [
   ['NamespaceDeletionDiscoveryFailure', 'ResourcesDiscovered', 'All resources successfully discovered'],
-  ['NamespaceDeletionGroupVersionParsingFailure', 'ParsedGroupVersions', 'All legacy kube types successfully parsed'],
-  ['NamespaceDeletionContentFailure', 'ContentDeleted', 'All content successfully deleted, may be waiting on finalization'],
+  [
+    'NamespaceDeletionGroupVersionParsingFailure',
+    'ParsedGroupVersions',
+    'All legacy kube types successfully parsed',
+  ],
+  [
+    'NamespaceDeletionContentFailure',
+    'ContentDeleted',
+    'All content successfully deleted, may be waiting on finalization',
+  ],
   ['NamespaceContentRemaining', 'ContentRemoved', 'All content successfully removed'],
   ['NamespaceFinalizersRemaining', 'ContentHasNoFinalizers', 'All content-preserving finalizers finished'],
 ];
@@ -37,8 +52,14 @@ function problems(findings: Findings): Map<string, { reason: string; message: st
     found.set('NamespaceDeletionContentFailure', { reason: 'ContentDeletionFailed', message });
   }
   if (remaining.length > 0) {
-    const texts = remaining.map(({ resource, count }) => `${resource.group ? groupResource(resource) : `${resource.plural}.`} has ${count} resource instances`);
-    found.set('NamespaceContentRemaining', { reason: 'SomeResourcesRemain', message: `Some resources are remaining: ${sorted(texts)}` });
+    const texts = remaining.map(
+      ({ resource, count }) =>
+        `${resource.group ? groupResource(resource) : `${resource.plural}.`} has ${count} resource instances`,
+    );
+    found.set('NamespaceContentRemaining', {
+      reason: 'SomeResourcesRemain',
+      message: `Some resources are remaining: ${sorted(texts)}`,
+    });
   }
   if (finalizers.size > 0) {
     const texts = [...finalizers].map(([finalizer, count]) => `${finalizer} in ${count} resource instances`);
@@ -52,7 +73,11 @@ function problems(findings: Findings): Map<string, { reason: string; message: st
  * The status of a namespace after a pass; undefined when it says so already.
  * Models namespace_conditions.go of kubernetes/pkg/controller/namespace/deletion.
  */
-export function nextStatus(namespace: Namespace, findings: Findings, now: number): NamespaceStatus | undefined {
+export function nextStatus(
+  namespace: Namespace,
+  findings: Findings,
+  now: number,
+): NamespaceStatus | undefined {
   const found = problems(findings);
   const conditions = [...(namespace.status?.conditions ?? [])];
   let changed = false;
@@ -65,7 +90,13 @@ export function nextStatus(namespace: Namespace, findings: Findings, now: number
     if (old && old.status === status && old.reason === reason && old.message === message) continue;
     changed = true;
     const kept = old?.status === status ? old.lastTransitionTime : undefined;
-    const next: NamespaceCondition = { type, status, lastTransitionTime: kept ?? formatTime(now), reason, message };
+    const next: NamespaceCondition = {
+      type,
+      status,
+      lastTransitionTime: kept ?? formatTime(now),
+      reason,
+      message,
+    };
     if (old) conditions[index] = next;
     else conditions.push(next);
   }

@@ -1,6 +1,6 @@
 import { errorMessage } from '#server/base';
 import type { Client } from '#server/client';
-import { discover, type Discovered } from '#server/controllers/machinery';
+import { type Discovered, discover } from '#server/controllers/machinery';
 import { isNotFound, type KubeObject, methodNotAllowed, type Pod, StatusError } from '#server/kube';
 import type { Findings } from './conditions.ts';
 
@@ -22,7 +22,12 @@ function graceOf(pods: readonly KubeObject[]): number {
 }
 
 /** Deletes all of one kind and counts what is left. */
-async function deleteKind(client: Client, namespace: string, { resource, verbs }: Discovered, pass: Pass): Promise<void> {
+async function deleteKind(
+  client: Client,
+  namespace: string,
+  { resource, verbs }: Discovered,
+  pass: Pass,
+): Promise<void> {
   const isPods = resource.group === '' && resource.plural === 'pods';
   const before = (await client.list(resource, { namespace })).items;
   if (before.length === 0) return;
@@ -33,7 +38,11 @@ async function deleteKind(client: Client, namespace: string, { resource, verbs }
     if (!isMethodNotSupported(error)) throw error;
     for (const { metadata } of before) {
       try {
-        await client.delete(resource, { namespace, name: metadata.name }, { propagationPolicy: 'Background' });
+        await client.delete(
+          resource,
+          { namespace, name: metadata.name },
+          { propagationPolicy: 'Background' },
+        );
       } catch (refusal) {
         if (!isNotFound(refusal)) throw refusal;
       }
@@ -44,7 +53,8 @@ async function deleteKind(client: Client, namespace: string, { resource, verbs }
   pass.remaining.push({ resource, count: items.length });
   if (isPods) pass.estimate = Math.max(pass.estimate, graceOf(items));
   for (const { metadata } of items) {
-    for (const finalizer of metadata.finalizers ?? []) pass.finalizers.set(finalizer, (pass.finalizers.get(finalizer) ?? 0) + 1);
+    for (const finalizer of metadata.finalizers ?? [])
+      pass.finalizers.set(finalizer, (pass.finalizers.get(finalizer) ?? 0) + 1);
     if (metadata.finalizers?.length) pass.estimate = Math.max(pass.estimate, FINALIZER_SECONDS);
   }
 }
@@ -54,11 +64,19 @@ async function deleteKind(client: Client, namespace: string, { resource, verbs }
  * what a single kind refuses: that is among the findings. Models deleteAllContent.
  */
 export async function deleteContent(client: Client, namespace: string): Promise<Pass> {
-  const pass: Pass = { discoveryFailures: [], deletionFailures: [], remaining: [], finalizers: new Map(), estimate: 0 };
+  const pass: Pass = {
+    discoveryFailures: [],
+    deletionFailures: [],
+    remaining: [],
+    finalizers: new Map(),
+    estimate: 0,
+  };
   let kinds: Discovered[] = [];
   try {
     const { resources, failures } = await discover(client);
-    kinds = resources.filter(({ resource, verbs }) => resource.namespaced && verbs.includes('delete') && verbs.includes('list'));
+    kinds = resources.filter(
+      ({ resource, verbs }) => resource.namespaced && verbs.includes('delete') && verbs.includes('list'),
+    );
     pass.discoveryFailures = failures;
   } catch (error) {
     pass.discoveryFailures = [{ groupVersion: 'all groups', error: errorMessage(error) }];

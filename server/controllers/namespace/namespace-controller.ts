@@ -25,7 +25,11 @@ export function createNamespaceController(context: ControllerContext): Controlle
     }
   };
   /** Writes what `change` makes of the live namespace; undefined leaves it. */
-  const write = (name: string, subresource: string, change: (namespace: Namespace) => Namespace | undefined): Promise<Namespace | undefined> =>
+  const write = (
+    name: string,
+    subresource: string,
+    change: (namespace: Namespace) => Namespace | undefined,
+  ): Promise<Namespace | undefined> =>
     retryOnConflict(async () => {
       const now = await live(name);
       const next = now && change(now);
@@ -35,7 +39,8 @@ export function createNamespaceController(context: ControllerContext): Controlle
     try {
       await write(name, 'finalize', (namespace) => {
         if (namespace.metadata.uid !== uid || isFinalized(namespace)) return undefined;
-        const left = namespace.spec.finalizers?.filter((finalizer) => finalizer !== finalizers.kubernetes) ?? [];
+        const left =
+          namespace.spec.finalizers?.filter((finalizer) => finalizer !== finalizers.kubernetes) ?? [];
         return { ...namespace, spec: { ...namespace.spec, finalizers: left } };
       });
     } catch (error) {
@@ -60,13 +65,15 @@ export function createNamespaceController(context: ControllerContext): Controlle
       if (!isConflict(error) && !isNotFound(error)) throw error;
     }
     const failures = [...pass.discoveryFailures.map(({ error }) => error), ...pass.deletionFailures];
-    if (failures.length > 0) throw new OperationalError(`namespace ${name} could not be emptied: ${failures.join(', ')}`);
+    if (failures.length > 0)
+      throw new OperationalError(`namespace ${name} could not be emptied: ${failures.join(', ')}`);
     if (pass.remaining.length > 0) return { requeueAfter: (Math.floor(pass.estimate / 2) + 1) * 1000 };
     await finalize(name, terminating.metadata.uid);
     return undefined;
   };
   const watch = (on: Arrange, queue: WorkQueue): void => {
-    const terminates = (namespace: Namespace | undefined): boolean => namespace?.metadata.deletionTimestamp !== undefined;
+    const terminates = (namespace: Namespace | undefined): boolean =>
+      namespace?.metadata.deletionTimestamp !== undefined;
     on(namespaceInformer, {
       added: (namespace) => terminates(namespace) && queue.add(namespace.metadata.name),
       updated(old, namespace) {

@@ -16,7 +16,9 @@ function parse(cidr: string): { address: number; mask: number } {
   const parts = match?.slice(1).map(Number) ?? [];
   const mask = parts[4] ?? -1;
   if (parts.length !== 5 || parts.slice(0, 4).some((part) => part > 255) || mask < 0 || mask > IPV4_BITS) {
-    throw new OperationalError(`not an IPv4 range: ${JSON.stringify(cidr)}`, { remedy: 'write it as 10.244.0.0/16' });
+    throw new OperationalError(`not an IPv4 range: ${JSON.stringify(cidr)}`, {
+      remedy: 'write it as 10.244.0.0/16',
+    });
   }
   const address = parts.slice(0, 4).reduce((sum, part) => sum * 256 + part, 0);
   return { address: address - (address % 2 ** (IPV4_BITS - mask)), mask };

@@ -47,15 +47,29 @@ export function createNodeIpamController(
     const cidr = held.get(name) ?? cidrs.next();
     if (!cidr) {
       recorder.event(node, 'Normal', 'CIDRNotAvailable', `Node ${name} status is now: CIDRNotAvailable`);
-      throw new OperationalError(`failed to allocate cidr from cluster cidr: CIDR allocation failed; there are no remaining CIDRs left to allocate in the accepted range`);
+      throw new OperationalError(
+        `failed to allocate cidr from cluster cidr: CIDR allocation failed; there are no remaining CIDRs left to allocate in the accepted range`,
+      );
     }
     held.set(name, cidr);
     try {
-      await client.patch(nodes, { name }, { type: 'strategic', body: { spec: { podCIDR: cidr, podCIDRs: [cidr] }, metadata: { uid: node.metadata.uid } } });
+      await client.patch(
+        nodes,
+        { name },
+        {
+          type: 'strategic',
+          body: { spec: { podCIDR: cidr, podCIDRs: [cidr] }, metadata: { uid: node.metadata.uid } },
+        },
+      );
     } catch (error) {
       if (isNotFound(error) || isConflict(error)) return;
       release(name);
-      recorder.event(node, 'Normal', 'CIDRAssignmentFailed', `Node ${name} status is now: CIDRAssignmentFailed`);
+      recorder.event(
+        node,
+        'Normal',
+        'CIDRAssignmentFailed',
+        `Node ${name} status is now: CIDRAssignmentFailed`,
+      );
       throw error;
     }
   };

@@ -23,13 +23,17 @@ function readySince(pod: Pod): number {
 /** Restarts of regular containers and of restartable init containers (sidecars), the most of each. */
 function maxRestarts(pod: Pod): { regular: number; sidecar: number } {
   const sidecars = new Set(
-    pod.spec.initContainers?.filter((container) => container.restartPolicy === 'Always').map((container) => container.name),
+    pod.spec.initContainers
+      ?.filter((container) => container.restartPolicy === 'Always')
+      .map((container) => container.name),
   );
   const most = (counts: number[]): number => Math.max(0, ...counts);
   return {
     regular: most((pod.status?.containerStatuses ?? []).map((status) => status.restartCount)),
     sidecar: most(
-      (pod.status?.initContainerStatuses ?? []).filter(({ name }) => sidecars.has(name)).map((status) => status.restartCount),
+      (pod.status?.initContainerStatuses ?? [])
+        .filter(({ name }) => sidecars.has(name))
+        .map((status) => status.restartCount),
     ),
   };
 }
@@ -44,7 +48,11 @@ function compareUids(a: Pod, b: Pod): number {
   return (a.metadata.uid ?? '') < (b.metadata.uid ?? '') ? -1 : 1;
 }
 
-function compare({ pod: a, neighbours: crowdA }: Ranked, { pod: b, neighbours: crowdB }: Ranked, now: number): number {
+function compare(
+  { pod: a, neighbours: crowdA }: Ranked,
+  { pod: b, neighbours: crowdB }: Ranked,
+  now: number,
+): number {
   const assigned = Number(Boolean(a.spec.nodeName)) - Number(Boolean(b.spec.nodeName));
   if (assigned !== 0) return assigned;
   const phase = (PHASES[a.status?.phase ?? ''] ?? 0) - (PHASES[b.status?.phase ?? ''] ?? 0);
@@ -71,10 +79,16 @@ function compare({ pod: a, neighbours: crowdA }: Ranked, { pod: b, neighbours: c
  * was created lately, or restarted often.
  * Models ActivePodsWithRanks of kubernetes/pkg/controller/controller_utils.go.
  */
-export function podsToDelete(pods: readonly Pod[], related: readonly Pod[], count: number, now: number): Pod[] {
+export function podsToDelete(
+  pods: readonly Pod[],
+  related: readonly Pod[],
+  count: number,
+  now: number,
+): Pod[] {
   if (count >= pods.length) return [...pods];
   const onNode = new Map<string, number>();
-  for (const { spec } of related) if (spec.nodeName) onNode.set(spec.nodeName, (onNode.get(spec.nodeName) ?? 0) + 1);
+  for (const { spec } of related)
+    if (spec.nodeName) onNode.set(spec.nodeName, (onNode.get(spec.nodeName) ?? 0) + 1);
   return pods
     .map((pod) => ({ pod, neighbours: onNode.get(pod.spec.nodeName ?? '') ?? 0 }))
     .sort((a, b) => compare(a, b, now))

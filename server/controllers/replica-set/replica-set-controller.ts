@@ -1,5 +1,11 @@
 import { errorMessage } from '#server/base';
-import { type Controller, type ControllerContext, createEventRecorder, type Informer, type WorkQueue } from '#server/client';
+import {
+  type Controller,
+  type ControllerContext,
+  createEventRecorder,
+  type Informer,
+  type WorkQueue,
+} from '#server/client';
 import {
   type Arrange,
   availableAfter,
@@ -41,12 +47,15 @@ function indexPods(informer: Informer<Pod>): void {
     const uid = controllerOf(pod)?.uid;
     return uid ? [uid] : [];
   });
-  ensureIndex(informer, BY_NAMESPACE_ORPHAN, (pod) => (controllerOf(pod) ? [] : [pod.metadata.namespace ?? '']));
+  ensureIndex(informer, BY_NAMESPACE_ORPHAN, (pod) =>
+    controllerOf(pod) ? [] : [pod.metadata.namespace ?? ''],
+  );
 }
 
 /** What other parts of the controller know of the cluster. */
 function createLookups(setInformer: Informer<ReplicaSet>, podInformer: Informer<Pod>) {
-  const selects = (set: ReplicaSet, pod: Pod): boolean => matchesLabelSelector(set.spec.selector, pod.metadata.labels);
+  const selects = (set: ReplicaSet, pod: Pod): boolean =>
+    matchesLabelSelector(set.spec.selector, pod.metadata.labels);
   return {
     selects,
     /** The ReplicaSet that controls the pod, if it is one and still that one. */
@@ -57,16 +66,20 @@ function createLookups(setInformer: Informer<ReplicaSet>, podInformer: Informer<
       return set?.metadata.uid === reference.uid ? set : undefined;
     },
     /** ReplicaSets that may want to adopt the pod. */
-    candidatesFor: (pod: Pod): ReplicaSet[] => setInformer.list(pod.metadata.namespace ?? '').filter((set) => selects(set, pod)),
+    candidatesFor: (pod: Pod): ReplicaSet[] =>
+      setInformer.list(pod.metadata.namespace ?? '').filter((set) => selects(set, pod)),
     owned: (set: ReplicaSet): Pod[] => podInformer.byIndex(BY_CONTROLLER, set.metadata.uid ?? ''),
-    orphans: (set: ReplicaSet): Pod[] => podInformer.byIndex(BY_NAMESPACE_ORPHAN, set.metadata.namespace ?? ''),
+    orphans: (set: ReplicaSet): Pod[] =>
+      podInformer.byIndex(BY_NAMESPACE_ORPHAN, set.metadata.namespace ?? ''),
     /** Active pods of all ReplicaSets with the same controller, as of one Deployment. */
     related(set: ReplicaSet): Pod[] {
       const uid = controllerOf(set)?.uid;
       const siblings = uid
         ? setInformer.list(set.metadata.namespace ?? '').filter((other) => controllerOf(other)?.uid === uid)
         : [set];
-      return siblings.flatMap((sibling) => podInformer.byIndex(BY_CONTROLLER, sibling.metadata.uid ?? '')).filter(isActive);
+      return siblings
+        .flatMap((sibling) => podInformer.byIndex(BY_CONTROLLER, sibling.metadata.uid ?? ''))
+        .filter(isActive);
     },
   };
 }
@@ -103,7 +116,11 @@ export function createReplicaSetController(context: ControllerContext): Controll
   const remove = async (set: ReplicaSet, active: readonly Pod[], surplus: number): Promise<unknown> => {
     const key = objectKey(set);
     const doomed = podsToDelete(active, lookups.related(set), Math.min(surplus, BURST), clock.now());
-    expectations.expect(key, 0, doomed.map((pod) => pod.metadata.uid ?? ''));
+    expectations.expect(
+      key,
+      0,
+      doomed.map((pod) => pod.metadata.uid ?? ''),
+    );
     const results = await Promise.allSettled(
       doomed.map(async (pod) => {
         try {
@@ -121,7 +138,10 @@ export function createReplicaSetController(context: ControllerContext): Controll
       await client.update(replicaSets, { ...set, status }, { subresource: 'status' });
     } catch (error) {
       if (!isConflict(error)) throw error;
-      const live = await client.get(replicaSets, { namespace: set.metadata.namespace, name: set.metadata.name });
+      const live = await client.get(replicaSets, {
+        namespace: set.metadata.namespace,
+        name: set.metadata.name,
+      });
       if (live.metadata.uid !== set.metadata.uid || deepEqual(live.status, status)) return;
       await client.update(replicaSets, { ...live, status }, { subresource: 'status' });
     }
@@ -149,7 +169,9 @@ export function createReplicaSetController(context: ControllerContext): Controll
     const status = nextStatus(set, { active, terminating, failure, now });
     if (status) await writeStatus(set, status);
     if (error !== undefined) throw error;
-    const waits = active.map((pod) => availableAfter(pod, set.spec.minReadySeconds ?? 0, now) ?? 0).filter((wait) => wait > 0);
+    const waits = active
+      .map((pod) => availableAfter(pod, set.spec.minReadySeconds ?? 0, now) ?? 0)
+      .filter((wait) => wait > 0);
     return waits.length > 0 ? { requeueAfter: Math.min(...waits) } : undefined;
   };
   const watch = (on: Arrange, queue: WorkQueue): void => {
@@ -204,11 +226,20 @@ export function createReplicaSetController(context: ControllerContext): Controll
         if (!set) return;
         queue.add(objectKey(set));
         // Becoming available is no event: look again when it is due.
-        const wait = isReady(old) ? 0 : (availableAfter(pod, set.spec.minReadySeconds ?? 0, clock.now()) ?? 0);
+        const wait = isReady(old)
+          ? 0
+          : (availableAfter(pod, set.spec.minReadySeconds ?? 0, clock.now()) ?? 0);
         if (wait > 0) queue.addAfter(objectKey(set), wait);
       },
       deleted: gone,
     });
   };
-  return createLoop({ name: 'replica-set', context, workers: WORKERS, watch, reconcile, onStop: () => recorder.stop() });
+  return createLoop({
+    name: 'replica-set',
+    context,
+    workers: WORKERS,
+    watch,
+    reconcile,
+    onStop: () => recorder.stop(),
+  });
 }

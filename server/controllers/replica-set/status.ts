@@ -1,5 +1,13 @@
 import { isAvailable, isReady } from '#server/controllers/machinery';
-import { deepEqual, formatTime, matchesLabels, type Pod, type ReplicaSet, type ReplicaSetCondition, type ReplicaSetStatus } from '#server/kube';
+import {
+  deepEqual,
+  formatTime,
+  matchesLabels,
+  type Pod,
+  type ReplicaSet,
+  type ReplicaSetCondition,
+  type ReplicaSetStatus,
+} from '#server/kube';
 
 export interface Observed {
   /** Claimed pods that count as replicas. */

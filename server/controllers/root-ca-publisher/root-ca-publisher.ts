@@ -10,7 +10,10 @@ const DESCRIPTION =
   'No other usage is guaranteed across distributions of Kubernetes clusters.';
 
 /** Keys are names of namespaces. `rootCaPem` is published as it is. */
-export function createRootCaPublisher(context: ControllerContext, options: { rootCaPem: string }): Controller {
+export function createRootCaPublisher(
+  context: ControllerContext,
+  options: { rootCaPem: string },
+): Controller {
   const { client, informers } = context;
   const namespaceInformer = informers.informer(namespaces);
   const configMapInformer = informers.informer(configMaps, { fieldSelector: `metadata.name=${NAME}` });
@@ -18,11 +21,16 @@ export function createRootCaPublisher(context: ControllerContext, options: { roo
 
   const reconcile = async (key: string): Promise<void> => {
     const namespace = namespaceInformer.get(key);
-    if (!namespace || namespace.status?.phase === 'Terminating' || namespace.metadata.deletionTimestamp) return;
+    if (!namespace || namespace.status?.phase === 'Terminating' || namespace.metadata.deletionTimestamp)
+      return;
     const existing = configMapInformer.get(`${key}/${NAME}`);
     if (!existing) {
       try {
-        const metadata = { name: NAME, namespace: key, annotations: { [DESCRIPTION_ANNOTATION]: DESCRIPTION } };
+        const metadata = {
+          name: NAME,
+          namespace: key,
+          annotations: { [DESCRIPTION_ANNOTATION]: DESCRIPTION },
+        };
         await client.create(configMaps, { metadata, data });
       } catch (error) {
         if (!isAlreadyExists(error) && !isNamespaceTerminating(error)) throw error;

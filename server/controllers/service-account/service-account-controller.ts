@@ -13,7 +13,8 @@ export function createServiceAccountController(context: ControllerContext): Cont
 
   const reconcile = async (key: string): Promise<void> => {
     const namespace = namespaceInformer.get(key);
-    if (!namespace || namespace.status?.phase === 'Terminating' || namespace.metadata.deletionTimestamp) return;
+    if (!namespace || namespace.status?.phase === 'Terminating' || namespace.metadata.deletionTimestamp)
+      return;
     if (accountInformer.get(`${key}/${ACCOUNT}`)) return;
     try {
       await client.create(serviceAccounts, { metadata: { name: ACCOUNT, namespace: key } });
@@ -26,7 +27,9 @@ export function createServiceAccountController(context: ControllerContext): Cont
       added: ({ metadata }) => queue.add(metadata.name),
       updated: (_, { metadata }) => queue.add(metadata.name),
     });
-    on(accountInformer, { deleted: ({ metadata }) => metadata.name === ACCOUNT && queue.add(metadata.namespace ?? '') });
+    on(accountInformer, {
+      deleted: ({ metadata }) => metadata.name === ACCOUNT && queue.add(metadata.namespace ?? ''),
+    });
   };
   return createLoop({ name: 'service-account', context, workers: WORKERS, watch, reconcile });
 }

@@ -12,11 +12,19 @@ export function podTemplate(options: { app?: string; image?: string } = {}): Pod
 export function deployment(spec: Partial<Deployment['spec']> = {}, name = 'web'): Draft<Deployment> {
   return {
     metadata: { name, namespace: 'default' },
-    spec: { replicas: 1, selector: { matchLabels: { app: name } }, template: podTemplate({ app: name }), ...spec },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: { app: name } },
+      template: podTemplate({ app: name }),
+      ...spec,
+    },
   };
 }
 
-export function node(name: string, rest: { labels?: Record<string, string>; spec?: Node['spec']; status?: Node['status'] } = {}): Draft<Node> {
+export function node(
+  name: string,
+  rest: { labels?: Record<string, string>; spec?: Node['spec']; status?: Node['status'] } = {},
+): Draft<Node> {
   return {
     metadata: { name, ...(rest.labels ? { labels: rest.labels } : {}) },
     spec: rest.spec ?? {},

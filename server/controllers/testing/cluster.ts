@@ -1,5 +1,13 @@
 import { createApiServer } from '#server/apiserver';
-import { type Clock, createClock, createDisposables, createLogger, createRandomIds, createSeededIds, silentLogger } from '#server/base';
+import {
+  type Clock,
+  createClock,
+  createDisposables,
+  createLogger,
+  createRandomIds,
+  createSeededIds,
+  silentLogger,
+} from '#server/base';
 import {
   type ApiBackend,
   type Client,
@@ -26,7 +34,11 @@ export interface Cluster {
   /** Starts a controller as that service account of kube-system. */
   run(account: string, create: (context: ControllerContext) => Controller): Controller;
   /** Resolves with the object once it is as asked; rejects after five seconds. */
-  until<T extends KubeObject>(resource: Resource<T>, ref: { namespace?: string; name: string }, holds: (object: T | undefined) => boolean): Promise<T>;
+  until<T extends KubeObject>(
+    resource: Resource<T>,
+    ref: { namespace?: string; name: string },
+    holds: (object: T | undefined) => boolean,
+  ): Promise<T>;
   /** Resolves once the check does not throw; rejects with what it threw last after five seconds. */
   eventually<R>(check: () => R | Promise<R>): Promise<R>;
   /** `type reason message (count)` of the events about an object, oldest first. */
@@ -88,7 +100,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     clock,
     eventually,
     run(account, create) {
-      const informers = createInformerFactory({ client: clientOf(backend, 'system:kube-controller-manager', []), clock, log });
+      const informers = createInformerFactory({
+        client: clientOf(backend, 'system:kube-controller-manager', []),
+        clock,
+        log,
+      });
       running.defer(() => informers.stop());
       const client = clientOf(backend, `system:serviceaccount:kube-system:${account}`, [
         'system:serviceaccounts',
@@ -103,7 +119,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     until(resource, ref, holds) {
       return eventually(async () => {
         const object = await admin.get(resource, ref).catch(() => undefined);
-        if (!holds(object)) throw new Error(`${resource.plural} ${ref.name} is ${JSON.stringify(object, undefined, 1)}`);
+        if (!holds(object))
+          throw new Error(`${resource.plural} ${ref.name} is ${JSON.stringify(object, undefined, 1)}`);
         return object as NonNullable<typeof object>;
       });
     },

@@ -9,7 +9,7 @@ export interface Kubelet {
 
 /** Binds every pod and reports it ready; removes pods being deleted: scheduler and kubelet as a controller sees them. */
 export function actAsKubelet(client: Client, accepts: (pod: Pod) => boolean = () => true): Kubelet {
-  let address = 1;
+  const addresses = new Map<string, string>();
   const kubelet: Kubelet = { accepts, stop: () => watch.stop() };
   const serve = async (pod: Pod): Promise<void> => {
     const ref = { namespace: pod.metadata.namespace, name: pod.metadata.name };
@@ -27,7 +27,9 @@ export function actAsKubelet(client: Client, accepts: (pod: Pod) => boolean = ()
       } as never);
     }
     const now = formatTime(Date.now());
-    const ip = `10.244.0.${address++}`;
+    const uid = pod.metadata.uid ?? '';
+    const ip = addresses.get(uid) ?? `10.244.0.${addresses.size + 1}`;
+    addresses.set(uid, ip);
     await client.patch(
       pods,
       ref,
@@ -50,7 +52,8 @@ export function actAsKubelet(client: Client, accepts: (pod: Pod) => boolean = ()
     { sendInitialEvents: true },
     (event) => {
       // A pod that is gone meanwhile, or was bound by another event, needs no service.
-      if (event.type === 'ADDED' || event.type === 'MODIFIED') void serve(event.object).catch(() => undefined);
+      if (event.type === 'ADDED' || event.type === 'MODIFIED')
+        void serve(event.object).catch(() => undefined);
     },
     () => undefined,
   );

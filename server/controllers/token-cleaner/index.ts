@@ -1,4 +1,5 @@
-import type { Controller, ControllerContext } from '#server/client';
-export function createTokenCleaner(_context: ControllerContext): Controller {
-  return { start() {}, async stop() {} };
-}
+// token-cleaner: deletes bootstrap tokens (Secrets of kube-system) when they expire.
+// Promises: a timer only per token that will expire.
+// Leaves out: tokens that cannot be read; they are nobody's.
+// Models kubernetes/pkg/controller/bootstrap/tokencleaner.go.
+export { createTokenCleaner } from './token-cleaner.ts';

@@ -32,7 +32,10 @@ export interface AppletContext {
   /** Rejects when `signal` aborts. */
   sleep(milliseconds: number): Promise<void>;
   /** Runs another command with these streams; 127 when there is none. */
-  run(argv: readonly string[], io?: { stdin?: ByteReader; stdout?: ByteWriter; stderr?: ByteWriter }): Promise<number>;
+  run(
+    argv: readonly string[],
+    io?: { stdin?: ByteReader; stdout?: ByteWriter; stderr?: ByteWriter },
+  ): Promise<number>;
   /** Lets others go on: to be called in loops that do much. */
   breathe(): Promise<void>;
   readonly size: { width: number; height: number };

@@ -9,14 +9,62 @@ import { tar } from './tar.ts';
 import { textApplets } from './text-applets.ts';
 
 /** Every small program, by name. */
-export const applets: Readonly<Record<string, Applet | undefined>> = { ...fileApplets, ...textApplets, ...systemApplets, sed, tar };
+export const applets: Readonly<Record<string, Applet | undefined>> = {
+  ...fileApplets,
+  ...textApplets,
+  ...systemApplets,
+  sed,
+  tar,
+};
 
 export const appletNames: readonly string[] = Object.keys(applets).sort();
 
 /** Work bounded by what the container already holds: these may run without a worker. Patterns and endless output may not. */
 const BOUNDED = new Set([
-  'cat', 'ls', 'mkdir', 'rmdir', 'rm', 'cp', 'mv', 'ln', 'touch', 'chmod', 'chown', 'stat', 'readlink', 'realpath', 'basename', 'dirname', 'du', 'wc', 'sleep', 'date', 'uname', 'env', 'id',
-  'true', 'false', 'printenv', 'hostname', 'whoami', 'echo', 'pwd', 'nproc', 'which', 'clear', 'tty', 'sync', 'df', 'ps', 'tar', 'head', 'tail', 'md5sum', 'sha256sum', 'base64', 'tee',
+  'cat',
+  'ls',
+  'mkdir',
+  'rmdir',
+  'rm',
+  'cp',
+  'mv',
+  'ln',
+  'touch',
+  'chmod',
+  'chown',
+  'stat',
+  'readlink',
+  'realpath',
+  'basename',
+  'dirname',
+  'du',
+  'wc',
+  'sleep',
+  'date',
+  'uname',
+  'env',
+  'id',
+  'true',
+  'false',
+  'printenv',
+  'hostname',
+  'whoami',
+  'echo',
+  'pwd',
+  'nproc',
+  'which',
+  'clear',
+  'tty',
+  'sync',
+  'df',
+  'ps',
+  'tar',
+  'head',
+  'tail',
+  'md5sum',
+  'sha256sum',
+  'base64',
+  'tee',
 ]);
 
 export function isBounded(argv: readonly string[]): boolean {
@@ -31,7 +79,10 @@ export async function runApplet(applet: Applet, context: AppletContext): Promise
     return await applet(context);
   } catch (error) {
     if (error instanceof BrokenPipeError) return 141;
-    const text = error instanceof AppletError || error instanceof TooMuchInputError ? error.message : fileErrorText(error);
+    const text =
+      error instanceof AppletError || error instanceof TooMuchInputError
+        ? error.message
+        : fileErrorText(error);
     if (text === undefined) throw error;
     await context.stderr.write(`${context.argv[0]}: ${text}\n`);
     return error instanceof AppletError ? error.exitCode : 1;

@@ -1,6 +1,12 @@
 import { FileError } from '../contract.ts';
 import { joinPath } from '../files/path.ts';
-import { type ByteReader, type ByteWriter, createByteReader, nullWriter, readerOf } from '../shell/byte-stream.ts';
+import {
+  type ByteReader,
+  type ByteWriter,
+  createByteReader,
+  nullWriter,
+  readerOf,
+} from '../shell/byte-stream.ts';
 import type { AsyncFiles } from './contract.ts';
 
 /** Bytes a device gives at a time. */
@@ -19,7 +25,10 @@ export interface Surroundings {
 
 /** Whether a path is a device that never ends or is no file. */
 export function isDevice(path: string): boolean {
-  return path.startsWith('/dev/') && /^\/dev\/(null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd\/\d)$/.test(path);
+  return (
+    path.startsWith('/dev/') &&
+    /^\/dev\/(null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd\/\d)$/.test(path)
+  );
 }
 
 /** Opens a file or device for reading. Rejects with FileError. */
@@ -52,9 +61,16 @@ export async function openInput(around: Surroundings, path: string): Promise<Byt
 }
 
 /** Opens a file or device for writing; `end` must be called. Rejects with FileError. */
-export async function openOutput(around: Surroundings, path: string, append: boolean): Promise<ByteWriter & { end(): Promise<void> }> {
+export async function openOutput(
+  around: Surroundings,
+  path: string,
+  append: boolean,
+): Promise<ByteWriter & { end(): Promise<void> }> {
   const at = joinPath(around.cwd, path);
-  const device = (writer: ByteWriter): ByteWriter & { end(): Promise<void> } => ({ write: (data) => writer.write(data), end: async () => undefined });
+  const device = (writer: ByteWriter): ByteWriter & { end(): Promise<void> } => ({
+    write: (data) => writer.write(data),
+    end: async () => undefined,
+  });
   if (at === '/dev/null' || at === '/dev/zero') return device(nullWriter);
   if (at === '/dev/stdout' || at === '/dev/tty' || at === '/dev/fd/1') return device(around.stdout);
   if (at === '/dev/stderr' || at === '/dev/fd/2') return device(around.stderr);

@@ -13,10 +13,16 @@ export interface Options {
  * Parses short options by getopt's letters (`n:` takes a value) and long ones by name (`color` or `lines=n:`: an alias of a
  * short). Throws AppletError in busybox's words.
  */
-export function parseOptions(argv: readonly string[], letters: string, long: Readonly<Record<string, string>> = {}, settings: { stopAtFirst?: boolean; numbers?: string } = {}): Options {
+export function parseOptions(
+  argv: readonly string[],
+  letters: string,
+  long: Readonly<Record<string, string>> = {},
+  settings: { stopAtFirst?: boolean; numbers?: string } = {},
+): Options {
   const found: [string, string][] = [];
   const rest: string[] = [];
-  const takesValue = (letter: string): boolean => letters[letters.indexOf(letter) + 1] === ':' && letters.includes(letter);
+  const takesValue = (letter: string): boolean =>
+    letters[letters.indexOf(letter) + 1] === ':' && letters.includes(letter);
   for (let i = 1; i < argv.length; i += 1) {
     const arg = argv[i] ?? '';
     if (arg === '--') {
@@ -46,7 +52,8 @@ export function parseOptions(argv: readonly string[], letters: string, long: Rea
     }
     for (let j = 1; j < arg.length; j += 1) {
       const letter = arg[j] ?? '';
-      if (!letters.includes(letter) || letter === ':') throw new AppletError(`unrecognized option: ${letter}`);
+      if (!letters.includes(letter) || letter === ':')
+        throw new AppletError(`unrecognized option: ${letter}`);
       if (!takesValue(letter)) {
         found.push([letter, '']);
         continue;

@@ -1,8 +1,18 @@
 import { AppletError } from './contract.ts';
 
 const CLASSES: Readonly<Record<string, string>> = {
-  alpha: 'a-zA-Z', digit: '0-9', alnum: 'a-zA-Z0-9', upper: 'A-Z', lower: 'a-z', space: '\\s', blank: ' \\t', punct: '!-\\/:-@\\[-`{-~',
-  print: ' -~', graph: '!-~', cntrl: '\\x00-\\x1f\\x7f', xdigit: '0-9A-Fa-f',
+  alpha: 'a-zA-Z',
+  digit: '0-9',
+  alnum: 'a-zA-Z0-9',
+  upper: 'A-Z',
+  lower: 'a-z',
+  space: '\\s',
+  blank: ' \\t',
+  punct: '!-\\/:-@\\[-`{-~',
+  print: ' -~',
+  graph: '!-~',
+  cntrl: '\\x00-\\x1f\\x7f',
+  xdigit: '0-9A-Fa-f',
 };
 const MAX_PATTERN = 4096;
 
@@ -36,7 +46,8 @@ function translate(pattern: string, extended: boolean): string {
     } else if (!extended && '(){}|+?'.includes(char)) out += `\\${char}`;
     else if (!extended && char === '*' && (out === '' || out.endsWith('(') || out === '^')) out += '\\*';
     else if (!extended && char === '^' && i > 0 && !out.endsWith('(') && !out.endsWith('|')) out += '\\^';
-    else if (!extended && char === '$' && i < pattern.length - 1 && !pattern.startsWith('\\)', i + 1)) out += '\\$';
+    else if (!extended && char === '$' && i < pattern.length - 1 && !pattern.startsWith('\\)', i + 1))
+      out += '\\$';
     else if (char === '/') out += '\\/';
     else out += char;
   }

@@ -1,10 +1,10 @@
+import { type ByteReader, createCollector } from '../shell/byte-stream.ts';
 import { type Applet, type AppletContext, AppletError } from './contract.ts';
 import { at, forEachPath } from './file-applets.ts';
 import { openInput } from './open.ts';
 import { parseOptions } from './options.ts';
 import { posixRegex } from './posix-regex.ts';
 import { unescapeText } from './printf.ts';
-import { type ByteReader, createCollector } from '../shell/byte-stream.ts';
 
 type Address = { line: number } | { last: true } | { regex: RegExp };
 
@@ -24,14 +24,22 @@ const MAX_COMMANDS = 1000;
 
 /** `sed` with s, d, p, q, a, i, c, y, =, n, addresses, `-n -e -i -E`; no labels or hold space. */
 export const sed: Applet = async (context) => {
-  const options = parseOptions(context.argv.map((arg) => (/^-i./.test(arg) ? '-i' : arg)), 'ne:f:iErs', { quiet: 'n', 'regexp-extended': 'E', 'in-place': 'i' });
+  const options = parseOptions(
+    context.argv.map((arg) => (/^-i./.test(arg) ? '-i' : arg)),
+    'ne:f:iErs',
+    { quiet: 'n', 'regexp-extended': 'E', 'in-place': 'i' },
+  );
   const rest = [...options.rest];
   const scripts = options.values('e');
   if (scripts.length === 0) scripts.push(rest.shift() ?? '');
   const commands = parseScript(scripts.join('\n'), options.has('E') || options.has('r'));
   if (!options.has('i')) {
     const readers: ByteReader[] = [];
-    const status = await forEachPath(context, rest.length > 0 ? rest : ['-'], async (path) => void readers.push(path === '-' ? context.stdin : await openInput(context, path)));
+    const status = await forEachPath(
+      context,
+      rest.length > 0 ? rest : ['-'],
+      async (path) => void readers.push(path === '-' ? context.stdin : await openInput(context, path)),
+    );
     await edit(context, readers, commands, options.has('n'));
     return status;
   }
@@ -88,7 +96,17 @@ function parseScript(script: string, extended: boolean): SedCommand[] {
     const negated = script[i] === '!';
     if (negated) i += 1;
     const name = script[i++] ?? '';
-    const command: SedCommand = { from, to, negated, name, text: '', regex: undefined, replacement: '', flags: '', active: false };
+    const command: SedCommand = {
+      from,
+      to,
+      negated,
+      name,
+      text: '',
+      regex: undefined,
+      replacement: '',
+      flags: '',
+      active: false,
+    };
     if (name === 's' || name === 'y') {
       const delimiter = script[i++] ?? '/';
       const pattern = delimited(delimiter);
@@ -96,7 +114,8 @@ function parseScript(script: string, extended: boolean): SedCommand[] {
       command.flags = /^[gpiI\d]*/.exec(script.slice(i))?.[0] ?? '';
       i += command.flags.length;
       command.text = pattern;
-      if (name === 's') command.regex = posixRegex(pattern, { extended, flags: `g${/i/i.test(command.flags) ? 'i' : ''}` });
+      if (name === 's')
+        command.regex = posixRegex(pattern, { extended, flags: `g${/i/i.test(command.flags) ? 'i' : ''}` });
     } else if ('aic'.includes(name)) {
       const end = script.indexOf('\n', script.startsWith('\\\n', i) ? i + 2 : i);
       command.text = script.slice(i, end < 0 ? undefined : end).replace(/^\\?\s*/, '');
@@ -106,9 +125,15 @@ function parseScript(script: string, extended: boolean): SedCommand[] {
   }
 }
 
-async function edit(context: AppletContext, readers: readonly ByteReader[], commands: readonly SedCommand[], quiet: boolean): Promise<void> {
+async function edit(
+  context: AppletContext,
+  readers: readonly ByteReader[],
+  commands: readonly SedCommand[],
+  quiet: boolean,
+): Promise<void> {
   const lines = (async function* lines() {
-    for (const reader of readers) for (let got = await reader.readLine(); got; got = await reader.readLine()) yield got;
+    for (const reader of readers)
+      for (let got = await reader.readLine(); got; got = await reader.readLine()) yield got;
   })();
   let number = 0;
   let next = await lines.next();
@@ -133,7 +158,14 @@ async function edit(context: AppletContext, readers: readonly ByteReader[], comm
       else if (command.name === 'i') await context.stdout.write(`${command.text}\n`);
       else if (command.name === 'a') after += `${command.text}\n`;
       else if (command.name === 'q') quit = true;
-      else if (command.name === 'y') line = [...line].map((char) => ([...command.text].includes(char) ? ([...command.replacement][[...command.text].indexOf(char)] ?? char) : char)).join('');
+      else if (command.name === 'y')
+        line = [...line]
+          .map((char) =>
+            [...command.text].includes(char)
+              ? ([...command.replacement][[...command.text].indexOf(char)] ?? char)
+              : char,
+          )
+          .join('');
       else if (command.name === 's') {
         const changed = substitute(line, command);
         if (changed !== undefined) {
@@ -182,7 +214,10 @@ function substitute(line: string, command: SedCommand): string | undefined {
     changed = true;
     return command.replacement.replace(/\\(\d)|\\(.)|&/gs, (piece, group?: string, char?: string) => {
       if (piece === '&') return all;
-      if (group !== undefined) return group === '0' ? all : String(args[Number(group)] ?? '');
+      if (group !== undefined) {
+        const matched = args[Number(group)];
+        return typeof matched === 'string' ? matched : '';
+      }
       return char === '&' || char === '/' ? char : unescapeText(`\\${char ?? ''}`);
     });
   });

@@ -25,7 +25,15 @@ interface TarOptions {
 }
 
 function parseTar(args: readonly string[]): TarOptions {
-  const options: TarOptions = { mode: '', file: '-', directory: '.', verbose: false, strip: 0, toStdout: false, paths: [] };
+  const options: TarOptions = {
+    mode: '',
+    file: '-',
+    directory: '.',
+    verbose: false,
+    strip: 0,
+    toStdout: false,
+    paths: [],
+  };
   for (let i = 0; i < args.length; i += 1) {
     const arg = args[i] ?? '';
     const long = /^--([\w-]+)(?:=(.*))?$/.exec(arg);
@@ -50,7 +58,14 @@ function parseTar(args: readonly string[]): TarOptions {
   return options;
 }
 
-function header(name: string, size: number, mode: number, modified: number, type: string, link: string): Buffer {
+function header(
+  name: string,
+  size: number,
+  mode: number,
+  modified: number,
+  type: string,
+  link: string,
+): Buffer {
   const block = Buffer.alloc(BLOCK);
   let prefix = '';
   let short = name;
@@ -66,7 +81,12 @@ function header(name: string, size: number, mode: number, modified: number, type
   block.write('0000000\0', 108);
   block.write('0000000\0', 116);
   block.write(`${size.toString(8).padStart(11, '0')}\0`, 124);
-  block.write(`${Math.floor(modified / 1000).toString(8).padStart(11, '0')}\0`, 136);
+  block.write(
+    `${Math.floor(modified / 1000)
+      .toString(8)
+      .padStart(11, '0')}\0`,
+    136,
+  );
   block.write('        ', 148);
   block.write(type, 156);
   block.write(link, 157, 100);
@@ -80,7 +100,10 @@ function header(name: string, size: number, mode: number, modified: number, type
 }
 
 async function create(context: AppletContext, options: TarOptions): Promise<number> {
-  const output = options.file === '-' ? { write: (data: Uint8Array) => context.stdout.write(data), end: async () => undefined } : await openOutput(context, options.file, false);
+  const output =
+    options.file === '-'
+      ? { write: (data: Uint8Array) => context.stdout.write(data), end: async () => undefined }
+      : await openOutput(context, options.file, false);
   const base = joinPath(context.cwd, options.directory);
   let status = 0;
   let count = 0;
@@ -94,10 +117,12 @@ async function create(context: AppletContext, options: TarOptions): Promise<numb
       return;
     }
     if (options.verbose) await context.stderr.write(`${name}\n`);
-    if (stat.type === 'symlink') return output.write(header(name, 0, 0o777, stat.modified, '2', stat.target ?? ''));
+    if (stat.type === 'symlink')
+      return output.write(header(name, 0, 0o777, stat.modified, '2', stat.target ?? ''));
     if (stat.type === 'directory') {
       await output.write(header(`${name.replace(/\/$/, '')}/`, 0, stat.mode, stat.modified, '5', ''));
-      for (const child of await context.files.readdir(path)) await add(joinPath(path, child), `${name.replace(/\/$/, '')}/${child}`, depth + 1);
+      for (const child of await context.files.readdir(path))
+        await add(joinPath(path, child), `${name.replace(/\/$/, '')}/${child}`, depth + 1);
       return;
     }
     const content = await context.files.readFile(path);
@@ -131,7 +156,8 @@ async function extract(context: AppletContext, options: TarOptions): Promise<num
     buffer = all.subarray(size);
     return all.subarray(0, size);
   };
-  const text = (block: Buffer, from: number, length: number): string => block.toString('utf8', from, from + length).replace(/\0.*$/s, '');
+  const text = (block: Buffer, from: number, length: number): string =>
+    block.toString('utf8', from, from + length).replace(/\0.*$/s, '');
   const base = joinPath(context.cwd, options.directory);
   let longName: string | undefined;
   for (let count = 0; count < MAX_ENTRIES; count += 1) {
@@ -152,7 +178,11 @@ async function extract(context: AppletContext, options: TarOptions): Promise<num
     const parts = name.split('/').filter((part) => part !== '' && part !== '.');
     const kept = parts.slice(options.strip);
     if (kept.length === 0 || kept.includes('..')) continue;
-    if (options.paths.length > 0 && !options.paths.some((path) => name === path || name.startsWith(`${path.replace(/\/$/, '')}/`))) continue;
+    if (
+      options.paths.length > 0 &&
+      !options.paths.some((path) => name === path || name.startsWith(`${path.replace(/\/$/, '')}/`))
+    )
+      continue;
     if (options.mode === 't' || options.verbose) await context.stdout.write(`${name}\n`);
     if (options.mode === 't') continue;
     if (options.toStdout) {
@@ -164,7 +194,10 @@ async function extract(context: AppletContext, options: TarOptions): Promise<num
     else {
       await context.files.mkdir(parentPath(at), { recursive: true });
       if (type === '2') await context.files.symlink(text(block, 157, 100), at);
-      else await context.files.writeFile(at, content.subarray(0, size), { mode: Number.parseInt(text(block, 100, 8).trim() || '644', 8) & 0o777 });
+      else
+        await context.files.writeFile(at, content.subarray(0, size), {
+          mode: Number.parseInt(text(block, 100, 8).trim() || '644', 8) & 0o777,
+        });
     }
   }
   return 0;

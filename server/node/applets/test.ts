@@ -8,7 +8,10 @@ export interface TestWorld {
 }
 
 /** `test` and `[`: the verdict, or what is wrong with the expression. */
-export async function evaluateTest(words: readonly string[], world: TestWorld): Promise<boolean | { error: string }> {
+export async function evaluateTest(
+  words: readonly string[],
+  world: TestWorld,
+): Promise<boolean | { error: string }> {
   let at = 0;
   const fail = (error: string): never => {
     throw new TestError(error);
@@ -22,35 +25,64 @@ export async function evaluateTest(words: readonly string[], world: TestWorld): 
     const stat = await world.files.stat(path);
     if (!stat) return false;
     switch (operator) {
-      case '-f': return stat.type === 'file';
-      case '-d': return stat.type === 'directory';
-      case '-s': return stat.size > 0;
-      case '-x': return stat.type === 'directory' || (stat.mode & 0o111) !== 0;
-      case '-b': case '-c': case '-p': case '-S': case '-u': case '-g': case '-k': return false;
-      default: return true;
+      case '-f':
+        return stat.type === 'file';
+      case '-d':
+        return stat.type === 'directory';
+      case '-s':
+        return stat.size > 0;
+      case '-x':
+        return stat.type === 'directory' || (stat.mode & 0o111) !== 0;
+      case '-b':
+      case '-c':
+      case '-p':
+      case '-S':
+      case '-u':
+      case '-g':
+      case '-k':
+        return false;
+      default:
+        return true;
     }
   };
-  const integer = (text: string): bigint => (/^\s*[-+]?\d+\s*$/.test(text) ? BigInt(text.trim().replace('+', '')) : fail(`${text}: bad number`));
+  const integer = (text: string): bigint =>
+    /^\s*[-+]?\d+\s*$/.test(text) ? BigInt(text.trim().replace('+', '')) : fail(`${text}: bad number`);
   const binary = async (left: string, operator: string, right: string): Promise<boolean> => {
     switch (operator) {
-      case '=': case '==': return left === right;
-      case '!=': return left !== right;
-      case '<': return left < right;
-      case '>': return left > right;
-      case '-eq': return integer(left) === integer(right);
-      case '-ne': return integer(left) !== integer(right);
-      case '-lt': return integer(left) < integer(right);
-      case '-le': return integer(left) <= integer(right);
-      case '-gt': return integer(left) > integer(right);
-      case '-ge': return integer(left) >= integer(right);
+      case '=':
+      case '==':
+        return left === right;
+      case '!=':
+        return left !== right;
+      case '<':
+        return left < right;
+      case '>':
+        return left > right;
+      case '-eq':
+        return integer(left) === integer(right);
+      case '-ne':
+        return integer(left) !== integer(right);
+      case '-lt':
+        return integer(left) < integer(right);
+      case '-le':
+        return integer(left) <= integer(right);
+      case '-gt':
+        return integer(left) > integer(right);
+      case '-ge':
+        return integer(left) >= integer(right);
       default: {
-        const [a, b] = await Promise.all([left, right].map((path) => world.files.stat(joinPath(world.cwd, path))));
+        const [a, b] = await Promise.all(
+          [left, right].map((path) => world.files.stat(joinPath(world.cwd, path))),
+        );
         if (operator === '-ef') return a !== undefined && a === b;
-        return operator === '-nt' ? (a?.modified ?? 0) > (b?.modified ?? 0) : (a?.modified ?? 0) < (b?.modified ?? 0);
+        return operator === '-nt'
+          ? (a?.modified ?? 0) > (b?.modified ?? 0)
+          : (a?.modified ?? 0) < (b?.modified ?? 0);
       }
     }
   };
-  const isBinary = (word: string | undefined): boolean => word !== undefined && /^(=|==|!=|<|>|-eq|-ne|-lt|-le|-gt|-ge|-nt|-ot|-ef)$/.test(word);
+  const isBinary = (word: string | undefined): boolean =>
+    word !== undefined && /^(=|==|!=|<|>|-eq|-ne|-lt|-le|-gt|-ge|-nt|-ot|-ef)$/.test(word);
   const isUnary = (word: string): boolean => /^-[bcdefghkLnprsStuwxz]$/.test(word);
   const primary = async (): Promise<boolean> => {
     const word = words[at] ?? fail('argument expected');

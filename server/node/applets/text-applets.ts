@@ -1,29 +1,25 @@
 import { createHash } from 'node:crypto';
-import { type ByteReader } from '../shell/byte-stream.ts';
 import { type Applet, type AppletContext, AppletError } from './contract.ts';
-import { at, forEachPath } from './file-applets.ts';
-import { openInput, openOutput } from './open.ts';
+import { at } from './file-applets.ts';
+import { grep, sort } from './grep-sort.ts';
+import { eachInput, eachLine } from './inputs.ts';
+import { openOutput } from './open.ts';
 import { parseOptions } from './options.ts';
-import { escapeRegex, posixRegex } from './posix-regex.ts';
 import { unescapeText } from './printf.ts';
-
-const MAX_CONTEXT = 10_000;
-
-async function eachInput(context: AppletContext, paths: readonly string[], act: (input: ByteReader, name: string) => Promise<void>): Promise<number> {
-  return forEachPath(context, paths.length > 0 ? paths : ['-'], async (path) => act(path === '-' ? context.stdin : await openInput(context, path), path));
-}
-
-async function eachLine(context: AppletContext, input: ByteReader, act: (line: string, complete: boolean) => Promise<boolean | undefined | void>): Promise<void> {
-  for (let got = await input.readLine(); got; got = await input.readLine()) {
-    if ((await act(got.line, got.complete)) === false) return;
-    await context.breathe();
-  }
-}
 
 function byteCount(text: string): number {
   const match = /^(\d+)([bkKmMgG]?)$/.exec(text);
   if (!match) throw new AppletError(`invalid number '${text}'`);
-  const units: Readonly<Record<string, number>> = { '': 1, b: 512, k: 1024, K: 1024, m: 1048576, M: 1048576, g: 1073741824, G: 1073741824 };
+  const units: Readonly<Record<string, number>> = {
+    '': 1,
+    b: 512,
+    k: 1024,
+    K: 1024,
+    m: 1048576,
+    M: 1048576,
+    g: 1073741824,
+    G: 1073741824,
+  };
   return Number(match[1]) * (units[match[2] ?? ''] ?? 1);
 }
 
@@ -37,37 +33,53 @@ const head: Applet = async (context) => {
     first = false;
     if (bytes !== undefined) {
       let left = byteCount(bytes);
-      for (let chunk = left > 0 ? await input.read() : undefined; chunk; chunk = left > 0 ? await input.read() : undefined) {
+      for (
+        let chunk = left > 0 ? await input.read() : undefined;
+        chunk;
+        chunk = left > 0 ? await input.read() : undefined
+      ) {
         await context.stdout.write(chunk.length > left ? chunk.subarray(0, left) : chunk);
         left = Math.max(0, left - chunk.length);
       }
       return;
     }
     let left = byteCount(options.value('n') ?? '10');
-    if (left > 0) await eachLine(context, input, async (line, complete) => {
-      await context.stdout.write(complete ? `${line}\n` : line);
-      left -= 1;
-      return left > 0;
-    });
+    if (left > 0)
+      await eachLine(context, input, async (line, complete) => {
+        await context.stdout.write(complete ? `${line}\n` : line);
+        left -= 1;
+        return left > 0;
+      });
   });
 };
 
 const FOLLOW_INTERVAL = 1_000;
 
 const tail: Applet = async (context) => {
-  const options = parseOptions(context.argv, 'n:c:qvfFs:', { lines: 'n', bytes: 'c', follow: 'f' }, { numbers: 'n' });
+  const options = parseOptions(
+    context.argv,
+    'n:c:qvfFs:',
+    { lines: 'n', bytes: 'c', follow: 'f' },
+    { numbers: 'n' },
+  );
   const bytes = options.value('c');
   const wanted = options.value('n') ?? '10';
   const status = await eachInput(context, options.rest, async (input) => {
     const data = Buffer.from(await input.readAll());
     if (bytes !== undefined) {
-      await context.stdout.write(bytes.startsWith('+') ? data.subarray(byteCount(bytes.slice(1)) - 1) : data.subarray(Math.max(0, data.length - byteCount(bytes.replace('-', '')))));
+      await context.stdout.write(
+        bytes.startsWith('+')
+          ? data.subarray(byteCount(bytes.slice(1)) - 1)
+          : data.subarray(Math.max(0, data.length - byteCount(bytes.replace('-', '')))),
+      );
       return;
     }
     const lines = data.toString('utf8').split('\n');
     const ends = lines.at(-1) === '';
     if (ends) lines.pop();
-    const chosen = wanted.startsWith('+') ? lines.slice(Math.max(0, Number(wanted.slice(1)) - 1)) : lines.slice(Math.max(0, lines.length - Number(wanted.replace('-', ''))));
+    const chosen = wanted.startsWith('+')
+      ? lines.slice(Math.max(0, Number(wanted.slice(1)) - 1))
+      : lines.slice(Math.max(0, lines.length - Number(wanted.replace('-', ''))));
     if (chosen.length > 0) await context.stdout.write(chosen.join('\n') + (ends ? '\n' : ''));
   });
   const file = options.rest[0];
@@ -76,7 +88,8 @@ const tail: Applet = async (context) => {
   for (;;) {
     await context.sleep(FOLLOW_INTERVAL);
     const now = (await context.files.stat(at(context, file)))?.size ?? 0;
-    if (now > size) await context.stdout.write((await context.files.readFile(at(context, file))).subarray(size));
+    if (now > size)
+      await context.stdout.write((await context.files.readFile(at(context, file))).subarray(size));
     size = now;
   }
 };
@@ -86,7 +99,11 @@ const wc: Applet = async (context) => {
   const all = !['c', 'l', 'w', 'm', 'L'].some((flag) => options.has(flag));
   const total = { lines: 0, words: 0, bytes: 0 };
   const show = (counts: typeof total, name: string): string => {
-    const numbers = [...(all || options.has('l') ? [counts.lines] : []), ...(all || options.has('w') ? [counts.words] : []), ...(all || options.has('c') || options.has('m') ? [counts.bytes] : [])];
+    const numbers = [
+      ...(all || options.has('l') ? [counts.lines] : []),
+      ...(all || options.has('w') ? [counts.words] : []),
+      ...(all || options.has('c') || options.has('m') ? [counts.bytes] : []),
+    ];
     const wide = all || numbers.length > 1;
     return `${numbers.map((number) => (wide ? String(number).padStart(9) : String(number))).join(' ')}${name === '-' ? '' : ` ${name}`}\n`;
   };
@@ -112,116 +129,6 @@ const wc: Applet = async (context) => {
   return status;
 };
 
-const grep = (extended: boolean, fixed: boolean): Applet => async (context) => {
-  const options = parseOptions(context.argv, 'HhnqvsorilLcwxEFe:f:m:A:B:C:', { color: 'h', quiet: 'q', 'ignore-case': 'i', count: 'c', 'invert-match': 'v', recursive: 'r', 'line-number': 'n', only: 'o' });
-  const rest = [...options.rest];
-  const patterns = options.values('e').length > 0 ? options.values('e') : (rest.shift() ?? '').split('\n');
-  const literal = fixed || options.has('F');
-  const regexes = patterns.map((pattern) => {
-    const source = literal ? escapeRegex(pattern) : posixRegex(pattern, { extended: extended || options.has('E') }).source;
-    const bounded = options.has('x') ? `^(?:${source})$` : options.has('w') ? `(?<!\\w)(?:${source})(?!\\w)` : source;
-    return new RegExp(bounded, options.has('i') ? 'gi' : 'g');
-  });
-  const files = options.has('r') ? await expandTree(context, rest.length > 0 ? rest : ['.']) : rest;
-  const named = !options.has('h') && (options.has('H') || files.length > 1 || options.has('r'));
-  const before = Math.min(MAX_CONTEXT, Number(options.value('B') ?? options.value('C') ?? 0));
-  const after = Math.min(MAX_CONTEXT, Number(options.value('A') ?? options.value('C') ?? 0));
-  const most = Number(options.value('m') ?? Number.POSITIVE_INFINITY);
-  let matched = false;
-  const status = await eachInput(context, files, async (input, name) => {
-    const label = named ? (name === '-' ? '(standard input)' : name) : '';
-    const prefix = (number: number, mark: string): string => `${label === '' ? '' : `${label}${mark}`}${options.has('n') ? `${number}${mark}` : ''}`;
-    const waiting: { number: number; line: string }[] = [];
-    let number = 0;
-    let count = 0;
-    let trailing = 0;
-    await eachLine(context, input, async (line) => {
-      number += 1;
-      const hit = regexes.some((regex) => ((regex.lastIndex = 0), regex.test(line))) !== options.has('v');
-      if (hit) {
-        count += 1;
-        matched = true;
-        if (options.has('q') || options.has('l') || options.has('L')) return false;
-        if (!options.has('c')) {
-          for (const one of waiting.splice(0)) await context.stdout.write(`${prefix(one.number, '-')}${one.line}\n`);
-          if (options.has('o')) for (const regex of regexes) for (const match of line.matchAll(regex)) await context.stdout.write(`${prefix(number, ':')}${match[0]}\n`);
-          else await context.stdout.write(`${prefix(number, ':')}${line}\n`);
-        }
-        trailing = after;
-        return count < most;
-      }
-      if (trailing > 0 && !options.has('c')) {
-        trailing -= 1;
-        await context.stdout.write(`${prefix(number, '-')}${line}\n`);
-      } else if (before > 0) {
-        waiting.push({ number, line });
-        if (waiting.length > before) waiting.shift();
-      }
-      return true;
-    });
-    if (options.has('c')) await context.stdout.write(`${label === '' ? '' : `${label}:`}${count}\n`);
-    if ((options.has('l') && count > 0) || (options.has('L') && count === 0)) await context.stdout.write(`${name}\n`);
-  });
-  return status !== 0 && !options.has('s') ? 2 : matched ? 0 : 1;
-};
-
-async function expandTree(context: AppletContext, paths: readonly string[]): Promise<string[]> {
-  const out: string[] = [];
-  const visit = async (path: string, depth: number): Promise<void> => {
-    await context.breathe();
-    const found = await context.files.stat(at(context, path));
-    if (found?.type !== 'directory' || depth > 64) {
-      out.push(path);
-      return;
-    }
-    for (const name of await context.files.readdir(at(context, path))) await visit(`${path.replace(/\/$/, '')}/${name}`, depth + 1);
-  };
-  for (const path of paths) await visit(path, 0);
-  return out;
-}
-
-const sort: Applet = async (context) => {
-  const options = parseOptions(context.argv, 'nrugfbck:t:o:hVszM');
-  const lines: string[] = [];
-  const status = await eachInput(context, options.rest, async (input) => eachLine(context, input, async (line) => void lines.push(line)));
-  const separator = options.value('t');
-  const keys = options.values('k').map((key) => {
-    const match = /^(\d+)(?:\.\d+)?([nrfbhV]*)(?:,(\d+)(?:\.\d+)?([nrfbhV]*))?$/.exec(key);
-    return { from: Number(match?.[1] ?? 1), to: match?.[3] ? Number(match[3]) : undefined, flags: `${match?.[2] ?? ''}${match?.[4] ?? ''}` };
-  });
-  const field = (line: string, from: number, to: number | undefined): string => {
-    const fields = separator !== undefined ? line.split(separator) : line.trim().split(/\s+/);
-    return fields.slice(from - 1, to).join(separator ?? ' ');
-  };
-  const sizes: Readonly<Record<string, number>> = { K: 1e3, M: 1e6, G: 1e9, T: 1e12 };
-  const numberOf = (text: string, human: boolean): number => {
-    const match = /^\s*(-?\d*\.?\d+)([KMGT]?)/.exec(text);
-    return match ? Number(match[1]) * (human ? (sizes[match[2] ?? ''] ?? 1) : 1) : 0;
-  };
-  const compareText = (a: string, b: string, flags: string): number => {
-    if (/[nhg]/.test(flags)) return numberOf(a, flags.includes('h')) - numberOf(b, flags.includes('h'));
-    const [x, y] = flags.includes('f') ? [a.toUpperCase(), b.toUpperCase()] : [a, b];
-    if (flags.includes('V')) return x.localeCompare(y, 'en', { numeric: true });
-    return x < y ? -1 : x > y ? 1 : 0;
-  };
-  const general = ['n', 'h', 'g', 'f', 'V'].filter((flag) => options.has(flag)).join('');
-  const compare = (a: string, b: string): number => {
-    for (const key of keys) {
-      const result = compareText(field(a, key.from, key.to), field(b, key.from, key.to), key.flags || general);
-      if (result !== 0) return key.flags.includes('r') ? -result : result;
-    }
-    return keys.length > 0 ? 0 : compareText(a, b, general);
-  };
-  lines.sort(compare);
-  if (options.has('r')) lines.reverse();
-  const unique = options.has('u') ? lines.filter((line, index) => index === 0 || compare(lines[index - 1] ?? '', line) !== 0) : lines;
-  const target = options.value('o');
-  const text = unique.map((line) => `${line}\n`).join('');
-  if (target === undefined) await context.stdout.write(text);
-  else await context.files.writeFile(at(context, target), Buffer.from(text));
-  return status;
-};
-
 const uniq: Applet = async (context) => {
   const options = parseOptions(context.argv, 'cdui');
   let last: string | undefined;
@@ -230,15 +137,18 @@ const uniq: Applet = async (context) => {
     if (last === undefined || (options.has('d') && count < 2) || (options.has('u') && count > 1)) return;
     await context.stdout.write(`${options.has('c') ? `${String(count).padStart(7)} ` : ''}${last}\n`);
   };
-  const same = (a: string, b: string): boolean => (options.has('i') ? a.toLowerCase() === b.toLowerCase() : a === b);
-  const status = await eachInput(context, options.rest.slice(0, 1), async (input) => eachLine(context, input, async (line) => {
-    if (last !== undefined && same(last, line)) count += 1;
-    else {
-      await flush();
-      last = line;
-      count = 1;
-    }
-  }));
+  const same = (a: string, b: string): boolean =>
+    options.has('i') ? a.toLowerCase() === b.toLowerCase() : a === b;
+  const status = await eachInput(context, options.rest.slice(0, 1), async (input) =>
+    eachLine(context, input, async (line) => {
+      if (last !== undefined && same(last, line)) count += 1;
+      else {
+        await flush();
+        last = line;
+        count = 1;
+      }
+    }),
+  );
   await flush();
   return status;
 };
@@ -249,22 +159,52 @@ const cut: Applet = async (context) => {
   if (list === undefined) throw new AppletError('expected a list of bytes, characters, or fields');
   const ranges = list.split(',').map((part) => {
     const [from, to] = part.split('-');
-    return part.includes('-') ? { from: Number(from || 1), to: to ? Number(to) : Number.POSITIVE_INFINITY } : { from: Number(from), to: Number(from) };
+    return part.includes('-')
+      ? { from: Number(from || 1), to: to ? Number(to) : Number.POSITIVE_INFINITY }
+      : { from: Number(from), to: Number(from) };
   });
-  const chosen = (index: number): boolean => ranges.some((range) => index + 1 >= range.from && index + 1 <= range.to);
+  const chosen = (index: number): boolean =>
+    ranges.some((range) => index + 1 >= range.from && index + 1 <= range.to);
   const delimiter = options.value('d') ?? '\t';
-  return eachInput(context, options.rest, async (input) => eachLine(context, input, async (line) => {
-    if (!options.has('f')) await context.stdout.write(`${[...line].filter((_, index) => chosen(index)).join('')}\n`);
-    else if (line.includes(delimiter)) await context.stdout.write(`${line.split(delimiter).filter((_, index) => chosen(index)).join(delimiter)}\n`);
-    else if (!options.has('s')) await context.stdout.write(`${line}\n`);
-  }));
+  return eachInput(context, options.rest, async (input) =>
+    eachLine(context, input, async (line) => {
+      if (!options.has('f'))
+        await context.stdout.write(`${[...line].filter((_, index) => chosen(index)).join('')}\n`);
+      else if (line.includes(delimiter))
+        await context.stdout.write(
+          `${line
+            .split(delimiter)
+            .filter((_, index) => chosen(index))
+            .join(delimiter)}\n`,
+        );
+      else if (!options.has('s')) await context.stdout.write(`${line}\n`);
+    }),
+  );
 };
 
 const tr: Applet = async (context) => {
   const options = parseOptions(context.argv, 'cCds', {}, { stopAtFirst: true });
   const expand = (text: string): string[] => {
-    const named = text.replace(/\[:(\w+):\]/g, (_, name: string) => ({ lower: 'a-z', upper: 'A-Z', digit: '0-9', alpha: 'A-Za-z', alnum: '0-9A-Za-z', space: ' \\t\\n\\r\\f\\v', punct: '!-/:-@[-`{-~' })[name] ?? '');
-    return [...unescapeText(named).replace(/(.)-(.)/gs, (_, a: string, b: string) => Array.from({ length: Math.max(0, b.charCodeAt(0) - a.charCodeAt(0) + 1) }, (_x, index) => String.fromCharCode(a.charCodeAt(0) + index)).join(''))];
+    const named = text.replace(
+      /\[:(\w+):\]/g,
+      (_, name: string) =>
+        ({
+          lower: 'a-z',
+          upper: 'A-Z',
+          digit: '0-9',
+          alpha: 'A-Za-z',
+          alnum: '0-9A-Za-z',
+          space: ' \\t\\n\\r\\f\\v',
+          punct: '!-/:-@[-`{-~',
+        })[name] ?? '',
+    );
+    return [
+      ...unescapeText(named).replace(/(.)-(.)/gs, (_, a: string, b: string) =>
+        Array.from({ length: Math.max(0, b.charCodeAt(0) - a.charCodeAt(0) + 1) }, (_x, index) =>
+          String.fromCharCode(a.charCodeAt(0) + index),
+        ).join(''),
+      ),
+    ];
   };
   const from = new Set(expand(options.rest[0] ?? ''));
   const order = expand(options.rest[0] ?? '');
@@ -277,7 +217,10 @@ const tr: Applet = async (context) => {
     let out = '';
     for (const char of Buffer.from(chunk).toString('latin1')) {
       if (options.has('d') && isIn(char)) continue;
-      const mapped = !options.has('d') && to.length > 0 && isIn(char) ? (to[complement ? to.length - 1 : Math.min(order.indexOf(char), to.length - 1)] ?? char) : char;
+      const mapped =
+        !options.has('d') && to.length > 0 && isIn(char)
+          ? (to[complement ? to.length - 1 : Math.min(order.indexOf(char), to.length - 1)] ?? char)
+          : char;
       if (squeezed.has(mapped) && last === mapped) continue;
       last = mapped;
       out += mapped;
@@ -301,10 +244,19 @@ const tee: Applet = async (context) => {
 };
 
 const seq: Applet = async (context) => {
-  const options = parseOptions(context.argv.map((arg) => (/^-\d/.test(arg) ? ` ${arg}` : arg)), 'ws:');
+  const options = parseOptions(
+    context.argv.map((arg) => (/^-\d/.test(arg) ? ` ${arg}` : arg)),
+    'ws:',
+  );
   const numbers = options.rest.map(Number);
-  const [first, step, last] = numbers.length === 1 ? [1, 1, numbers[0] ?? 0] : numbers.length === 2 ? [numbers[0] ?? 1, 1, numbers[1] ?? 0] : [numbers[0] ?? 1, numbers[1] ?? 1, numbers[2] ?? 0];
-  if (step === 0 || numbers.some(Number.isNaN) || numbers.length === 0) throw new AppletError('invalid number');
+  const [first, step, last] =
+    numbers.length === 1
+      ? [1, 1, numbers[0] ?? 0]
+      : numbers.length === 2
+        ? [numbers[0] ?? 1, 1, numbers[1] ?? 0]
+        : [numbers[0] ?? 1, numbers[1] ?? 1, numbers[2] ?? 0];
+  if (step === 0 || numbers.some(Number.isNaN) || numbers.length === 0)
+    throw new AppletError('invalid number');
   const width = options.has('w') ? Math.max(String(first).length, String(last).length) : 0;
   const separator = options.value('s') ?? '\n';
   let out = '';
@@ -324,7 +276,11 @@ const xargs: Applet = async (context) => {
   const options = parseOptions(context.argv, 'n:I:r0tL:P:', {}, { stopAtFirst: true });
   const input = Buffer.from(await context.stdin.readAll()).toString('utf8');
   const replace = options.value('I');
-  const items = options.has('0') ? input.split('\0').filter((item) => item !== '') : replace !== undefined ? input.split('\n').filter((item) => item !== '') : (input.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map((item) => item.replace(/^(['"])(.*)\1$/s, '$2'));
+  const items = options.has('0')
+    ? input.split('\0').filter((item) => item !== '')
+    : replace !== undefined
+      ? input.split('\n').filter((item) => item !== '')
+      : (input.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map((item) => item.replace(/^(['"])(.*)\1$/s, '$2'));
   const command = options.rest.length > 0 ? options.rest : ['echo'];
   const size = replace !== undefined ? 1 : Number(options.value('n') ?? 5000);
   if (items.length === 0 && options.has('r')) return 0;
@@ -332,45 +288,73 @@ const xargs: Applet = async (context) => {
   for (let i = 0; i < Math.max(1, items.length); i += size) {
     await context.breathe();
     const some = items.slice(i, i + size);
-    const words = replace !== undefined ? command.map((word) => word.replaceAll(replace, some[0] ?? '')) : [...command, ...some];
+    const words =
+      replace !== undefined
+        ? command.map((word) => word.replaceAll(replace, some[0] ?? ''))
+        : [...command, ...some];
     const code = await context.run(words);
     if (code !== 0) status = code === 127 ? 127 : 123;
   }
   return status;
 };
 
-const digest = (algorithm: string): Applet => async (context) => eachInput(context, parseOptions(context.argv, 'bct').rest, async (input, name) => {
-  const hash = createHash(algorithm);
-  for (let chunk = await input.read(); chunk; chunk = await input.read()) hash.update(chunk);
-  await context.stdout.write(`${hash.digest('hex')}  ${name}\n`);
-});
+const digest =
+  (algorithm: string): Applet =>
+  async (context) =>
+    eachInput(context, parseOptions(context.argv, 'bct').rest, async (input, name) => {
+      const hash = createHash(algorithm);
+      for (let chunk = await input.read(); chunk; chunk = await input.read()) hash.update(chunk);
+      await context.stdout.write(`${hash.digest('hex')}  ${name}\n`);
+    });
 
 const base64: Applet = async (context) => {
   const options = parseOptions(context.argv, 'dDw:i', { decode: 'd', wrap: 'w' });
   return eachInput(context, options.rest, async (input) => {
     const data = Buffer.from(await input.readAll());
-    if (options.has('d') || options.has('D')) return context.stdout.write(Buffer.from(data.toString('latin1'), 'base64'));
+    if (options.has('d') || options.has('D'))
+      return context.stdout.write(Buffer.from(data.toString('latin1'), 'base64'));
     const wrap = Number(options.value('w') ?? 76);
     const text = data.toString('base64');
     return context.stdout.write(wrap > 0 ? text.replace(new RegExp(`.{1,${wrap}}`, 'g'), '$&\n') : text);
   });
 };
 
-const mapLines = (map: (line: string) => string): Applet => async (context) => eachInput(context, parseOptions(context.argv, '').rest, async (input) => eachLine(context, input, async (line) => context.stdout.write(`${map(line)}\n`)));
+const mapLines =
+  (map: (line: string) => string): Applet =>
+  async (context) =>
+    eachInput(context, parseOptions(context.argv, '').rest, async (input) =>
+      eachLine(context, input, async (line) => context.stdout.write(`${map(line)}\n`)),
+    );
 
-const hexdump: Applet = async (context) => eachInput(context, parseOptions(context.argv, 'CxvA:t:').rest, async (input) => {
-  const data = Buffer.from(await input.readAll());
-  for (let i = 0; i < data.length; i += 16) {
-    await context.breathe();
-    const row = data.subarray(i, i + 16);
-    const hex = [...row].map((byte, index) => `${index === 8 ? ' ' : ''}${byte.toString(16).padStart(2, '0')}`).join(' ');
-    await context.stdout.write(`${i.toString(16).padStart(8, '0')}  ${hex.padEnd(49)} |${row.toString('latin1').replace(/[^ -~]/g, '.')}|\n`);
-  }
-  await context.stdout.write(`${data.length.toString(16).padStart(8, '0')}\n`);
-});
+const hexdump: Applet = async (context) =>
+  eachInput(context, parseOptions(context.argv, 'CxvA:t:').rest, async (input) => {
+    const data = Buffer.from(await input.readAll());
+    for (let i = 0; i < data.length; i += 16) {
+      await context.breathe();
+      const row = data.subarray(i, i + 16);
+      const hex = [...row]
+        .map((byte, index) => `${index === 8 ? ' ' : ''}${byte.toString(16).padStart(2, '0')}`)
+        .join(' ');
+      await context.stdout.write(
+        `${i.toString(16).padStart(8, '0')}  ${hex.padEnd(49)} |${row.toString('latin1').replace(/[^ -~]/g, '.')}|\n`,
+      );
+    }
+    await context.stdout.write(`${data.length.toString(16).padStart(8, '0')}\n`);
+  });
 
 export const textApplets: Readonly<Record<string, Applet>> = {
-  head, tail, wc, sort, uniq, cut, tr, tee, seq, xargs, base64, hexdump,
+  head,
+  tail,
+  wc,
+  sort,
+  uniq,
+  cut,
+  tr,
+  tee,
+  seq,
+  xargs,
+  base64,
+  hexdump,
   grep: grep(false, false),
   egrep: grep(true, false),
   fgrep: grep(false, true),
@@ -378,15 +362,25 @@ export const textApplets: Readonly<Record<string, Applet>> = {
   sha1sum: digest('sha1'),
   sha256sum: digest('sha256'),
   rev: mapLines((line) => [...line].reverse().join('')),
-  more: async (context) => eachInput(context, parseOptions(context.argv, '').rest, async (input) => {
-    for (let chunk = await input.read(); chunk; chunk = await input.read()) await context.stdout.write(chunk);
-  }),
-  tac: async (context) => eachInput(context, parseOptions(context.argv, '').rest, async (input) => {
-    const lines = Buffer.from(await input.readAll()).toString('utf8').replace(/\n$/, '').split('\n');
-    await context.stdout.write(`${lines.reverse().join('\n')}\n`);
-  }),
+  more: async (context) =>
+    eachInput(context, parseOptions(context.argv, '').rest, async (input) => {
+      for (let chunk = await input.read(); chunk; chunk = await input.read())
+        await context.stdout.write(chunk);
+    }),
+  tac: async (context) =>
+    eachInput(context, parseOptions(context.argv, '').rest, async (input) => {
+      const lines = Buffer.from(await input.readAll())
+        .toString('utf8')
+        .replace(/\n$/, '')
+        .split('\n');
+      await context.stdout.write(`${lines.reverse().join('\n')}\n`);
+    }),
   nl: async (context) => {
     let number = 0;
-    return eachInput(context, parseOptions(context.argv, 'b:').rest, async (input) => eachLine(context, input, async (line) => context.stdout.write(line === '' ? '\n' : `${String(++number).padStart(6)}\t${line}\n`)));
+    return eachInput(context, parseOptions(context.argv, 'b:').rest, async (input) =>
+      eachLine(context, input, async (line) =>
+        context.stdout.write(line === '' ? '\n' : `${String(++number).padStart(6)}\t${line}\n`),
+      ),
+    );
   },
 };

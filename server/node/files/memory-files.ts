@@ -61,7 +61,10 @@ export function restoreFileSystem(snapshot: Uint8Array, options: MemoryFileSyste
   return createTree(options, decodeSnapshot(snapshot));
 }
 
-function createTree(options: MemoryFileSystemOptions, restored: readonly SnapshotEntry[] = []): MemoryFileSystem {
+function createTree(
+  options: MemoryFileSystemOptions,
+  restored: readonly SnapshotEntry[] = [],
+): MemoryFileSystem {
   const { clock } = options;
   const limit = options.limitBytes ?? DEFAULT_LIMIT;
   const root: DirectoryEntry = { type: 'directory', children: new Map(), mode: 0o755, modified: clock.now() };
@@ -81,7 +84,13 @@ function createTree(options: MemoryFileSystemOptions, restored: readonly Snapsho
     if (entry.type === 'file')
       return { type: 'file', size: entry.content.length, mode: entry.mode, modified: entry.modified };
     if (entry.type === 'symlink')
-      return { type: 'symlink', size: entry.target.length, mode: 0o777, modified: entry.modified, target: entry.target };
+      return {
+        type: 'symlink',
+        size: entry.target.length,
+        mode: 0o777,
+        modified: entry.modified,
+        target: entry.target,
+      };
     return { type: 'directory', size: 4096, mode: entry.mode, modified: entry.modified };
   };
   const lstat = (path: string): FileStat | undefined => {
@@ -250,12 +259,30 @@ function createTree(options: MemoryFileSystemOptions, restored: readonly Snapsho
       const entries: SnapshotEntry[] = [];
       const visit = (path: string, entry: Entry): void => {
         if (entry.type === 'directory') {
-          entries.push({ type: 'directory', path: path || '/', mode: entry.mode, modified: entry.modified, content: EMPTY });
+          entries.push({
+            type: 'directory',
+            path: path || '/',
+            mode: entry.mode,
+            modified: entry.modified,
+            content: EMPTY,
+          });
           for (const [name, child] of entry.children) visit(`${path}/${name}`, child);
         } else if (entry.type === 'file') {
-          entries.push({ type: 'file', path, mode: entry.mode, modified: entry.modified, content: entry.content });
+          entries.push({
+            type: 'file',
+            path,
+            mode: entry.mode,
+            modified: entry.modified,
+            content: entry.content,
+          });
         } else {
-          entries.push({ type: 'symlink', path, mode: 0o777, modified: entry.modified, content: Buffer.from(entry.target) });
+          entries.push({
+            type: 'symlink',
+            path,
+            mode: 0o777,
+            modified: entry.modified,
+            content: Buffer.from(entry.target),
+          });
         }
       };
       visit('', root);

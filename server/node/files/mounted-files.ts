@@ -44,7 +44,8 @@ export function createMountedFiles(mounts: readonly Mount[]): FileSystem {
     try {
       const stat = mount.files.stat(inner);
       // What a mount shows at its own root is never a link: the mount followed it.
-      if (stat.type === 'symlink' && path === mount.at) return mount.files.stat(resolveLinks(inner, (p) => statOrNothing(mount.files, p), true));
+      if (stat.type === 'symlink' && path === mount.at)
+        return mount.files.stat(resolveLinks(inner, (p) => statOrNothing(mount.files, p), true));
       return stat;
     } catch (error) {
       if (error instanceof FileError) return wayToMount(path);
@@ -84,7 +85,11 @@ export function createMountedFiles(mounts: readonly Mount[]): FileSystem {
       const resolved = resolveLinks(path, lstat, true);
       const found = place(resolved);
       const onTheWay = mountsBelow(resolved);
-      const names = new Set(onTheWay.length > 0 && !found.mount.files.exists(found.path) ? [] : found.mount.files.readdir(found.path));
+      const names = new Set(
+        onTheWay.length > 0 && !found.mount.files.exists(found.path)
+          ? []
+          : found.mount.files.readdir(found.path),
+      );
       for (const name of onTheWay) names.add(name);
       return [...names].sort();
     },
@@ -123,7 +128,9 @@ export function createMountedFiles(mounts: readonly Mount[]): FileSystem {
         .filter((mount) => isBelow(mount.at, wanted) || isBelow(wanted, mount.at))
         .map((mount) => {
           const source = normalisePath(mount.source ?? '/');
-          const inner = isBelow(wanted, mount.at) ? normalisePath(`${source}/${wanted.slice(mount.at === '/' ? 0 : mount.at.length)}`) : source;
+          const inner = isBelow(wanted, mount.at)
+            ? normalisePath(`${source}/${wanted.slice(mount.at === '/' ? 0 : mount.at.length)}`)
+            : source;
           return mount.files.watch(inner, (changed) => {
             const below = source === '/' ? changed : changed.slice(source.length);
             const seen = normalisePath(`${mount.at}/${below}`);
@@ -159,7 +166,8 @@ export function createRootedFiles(files: FileSystem, root: string): FileSystem {
   return {
     readFile: (path) => files.readFile(at(path)),
     writeFile: (path, content, options) => files.writeFile(at(path), content, options),
-    mkdir: (path, options) => files.mkdir(options?.recursive ? outer(normalisePath(path)) : at(path, false), options),
+    mkdir: (path, options) =>
+      files.mkdir(options?.recursive ? outer(normalisePath(path)) : at(path, false), options),
     readdir: (path) => files.readdir(at(path)),
     stat: (path) => files.stat(at(path, false)),
     exists: (path) => {

@@ -6,7 +6,8 @@ const MAX_PATH = 4096;
 
 /** `/a/b/c` without `.`, `..`, doubled or trailing slashes. Relative paths throw EINVAL. */
 export function normalisePath(path: string): string {
-  if (!path.startsWith('/') || path.length > MAX_PATH || path.includes('\0')) throw new FileError('EINVAL', path);
+  if (!path.startsWith('/') || path.length > MAX_PATH || path.includes('\0'))
+    throw new FileError('EINVAL', path);
   const parts: string[] = [];
   for (const part of path.split('/')) {
     if (part === '' || part === '.') continue;
@@ -44,7 +45,8 @@ export function resolveLinks(
   lstat: (path: string) => FileStat | undefined,
   followLast: boolean,
 ): string {
-  if (!path.startsWith('/') || path.length > MAX_PATH || path.includes('\0')) throw new FileError('EINVAL', path);
+  if (!path.startsWith('/') || path.length > MAX_PATH || path.includes('\0'))
+    throw new FileError('EINVAL', path);
   const pending = path.split('/').filter((part) => part !== '' && part !== '.');
   const done: string[] = [];
   let links = 0;

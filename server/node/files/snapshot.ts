@@ -19,7 +19,10 @@ const HEAD = 17;
 /** Parents before children. */
 export function encodeSnapshot(entries: readonly SnapshotEntry[]): Uint8Array {
   const paths = entries.map((entry) => Buffer.from(entry.path));
-  const size = entries.reduce((sum, entry, index) => sum + HEAD + (paths[index]?.length ?? 0) + entry.content.length, 0);
+  const size = entries.reduce(
+    (sum, entry, index) => sum + HEAD + (paths[index]?.length ?? 0) + entry.content.length,
+    0,
+  );
   const out = Buffer.alloc(size);
   let at = 0;
   for (const [index, entry] of entries.entries()) {
@@ -41,7 +44,8 @@ export function encodeSnapshot(entries: readonly SnapshotEntry[]): Uint8Array {
 
 export function decodeSnapshot(snapshot: Uint8Array): SnapshotEntry[] {
   const bytes = Buffer.from(snapshot.buffer, snapshot.byteOffset, snapshot.byteLength);
-  if (bytes.length < 4 || bytes.readUInt32BE(0) !== MAGIC) throw new InternalError('these bytes are not a snapshot of files');
+  if (bytes.length < 4 || bytes.readUInt32BE(0) !== MAGIC)
+    throw new InternalError('these bytes are not a snapshot of files');
   const body = inflateRawSync(bytes.subarray(4), { maxOutputLength: MAX_SNAPSHOT });
   const entries: SnapshotEntry[] = [];
   for (let at = 0; at < body.length; ) {

@@ -8,9 +8,13 @@ import { parseImageReference } from './reference.ts';
  */
 export function createImageCatalogue(images: readonly Image[]): ImageCatalogue {
   const byRepository = new Map<string, Image[]>();
-  for (const image of images) byRepository.set(image.repository, [...(byRepository.get(image.repository) ?? []), image]);
+  for (const image of images)
+    byRepository.set(image.repository, [...(byRepository.get(image.repository) ?? []), image]);
   const names = images
-    .map((image) => `${image.repository}:${image.tags.map((tag) => (typeof tag === 'string' ? tag : '*')).join('|')}`)
+    .map(
+      (image) =>
+        `${image.repository}:${image.tags.map((tag) => (typeof tag === 'string' ? tag : '*')).join('|')}`,
+    )
     .sort();
   return {
     find(reference) {
@@ -20,7 +24,9 @@ export function createImageCatalogue(images: readonly Image[]): ImageCatalogue {
         const digest = digestOf(image);
         if (parsed.digest !== undefined && parsed.digest !== digest) continue;
         const wanted = parsed.tag;
-        const carried = image.tags.some((tag) => (typeof tag === 'string' ? tag === wanted : tag.test(wanted)));
+        const carried = image.tags.some((tag) =>
+          typeof tag === 'string' ? tag === wanted : tag.test(wanted),
+        );
         if (!carried && wanted !== 'latest') continue;
         return { image, reference: `${parsed.repository}:${wanted}`, digest };
       }
@@ -35,7 +41,9 @@ const digests = new WeakMap<Image, string>();
 function digestOf(image: Image): string {
   const known = digests.get(image);
   if (known) return known;
-  const digest = `sha256:${createHash('sha256').update(`${image.repository}\n${image.tags.map(String).join('\n')}`).digest('hex')}`;
+  const digest = `sha256:${createHash('sha256')
+    .update(`${image.repository}\n${image.tags.map(String).join('\n')}`)
+    .digest('hex')}`;
   digests.set(image, digest);
   return digest;
 }

@@ -12,12 +12,19 @@ export interface Rejection {
 export function admit(pod: Pod, node: Node | undefined, others: readonly Pod[]): Rejection | undefined {
   if (!node) return undefined;
   if (pod.spec.nodeSelector && !matchesLabels(pod.spec.nodeSelector, node.metadata.labels)) {
-    return { reason: 'NodeAffinity', message: "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector" };
+    return {
+      reason: 'NodeAffinity',
+      message:
+        "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+    };
   }
   const isStatic = pod.metadata.annotations?.['kubernetes.io/config.source'] === 'file';
   const taint = node.spec?.taints?.find((one) => one.effect === 'NoExecute' && !tolerates(pod, one));
   if (taint && !isStatic) {
-    return { reason: 'TaintToleration', message: 'Pod was rejected: Predicate TaintToleration failed: node(s) had untolerated taint(s)' };
+    return {
+      reason: 'TaintToleration',
+      message: 'Pod was rejected: Predicate TaintToleration failed: node(s) had untolerated taint(s)',
+    };
   }
   const allocatable = node.status?.allocatable ?? {};
   const pods = allocatable.pods;
@@ -30,7 +37,8 @@ export function admit(pod: Pod, node: Node | undefined, others: readonly Pod[]):
     if (capacity === undefined || requested === 0n) continue;
     const used = others.reduce((sum, other) => sum + requestOf(other, resource), 0n);
     const unit = resource === 'cpu' ? 1n : 1000n;
-    if (requested + used > quantityToMilli(capacity)) return outOf(resource, requested / unit, used / unit, quantityToMilli(capacity) / unit);
+    if (requested + used > quantityToMilli(capacity))
+      return outOf(resource, requested / unit, used / unit, quantityToMilli(capacity) / unit);
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
 import type { Container, ContainerState, ContainerStateTerminated } from '#server/kube';
 import type { FileSystem } from '../contract.ts';
-import type { LogBuffer } from '../runtime/log-buffer.ts';
 import type { RunningContainer } from '../runtime/container.ts';
+import type { LogBuffer } from '../runtime/log-buffer.ts';
 import type { PulledImage } from './images.ts';
 
 export type ContainerKind = 'init' | 'sidecar' | 'main' | 'ephemeral';
@@ -44,7 +44,11 @@ export interface Backoff {
   since: number;
 }
 
-export function createContainerRecord(spec: Container, kind: ContainerKind, waitingReason: string): ContainerRecord {
+export function createContainerRecord(
+  spec: Container,
+  kind: ContainerKind,
+  waitingReason: string,
+): ContainerRecord {
   return {
     name: spec.name,
     kind,

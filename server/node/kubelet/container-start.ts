@@ -1,10 +1,10 @@
 import { errorMessage } from '#server/base';
 import { type Container, formatTime, type Pod } from '#server/kube';
 import type { FileSystem } from '../contract.ts';
+import type { AttachedNamespace } from '../network/contract.ts';
 import { startContainer } from '../runtime/container.ts';
 import type { ProcessWorld } from '../runtime/process.ts';
 import { DEFAULT_PATH, ExecError } from '../runtime/program-lookup.ts';
-import type { AttachedNamespace } from '../network/contract.ts';
 import { backoffLeft, type ContainerRecord, formatDuration, nextBackoff } from './container-record.ts';
 import { expandReferences } from './expansion.ts';
 import { ImagePullError, type PulledImage } from './images.ts';
@@ -59,7 +59,11 @@ export async function startOne(context: PodContext, options: StartOptions): Prom
   return run(context, options, prepared);
 }
 
-async function prepare(context: PodContext, options: StartOptions, image: PulledImage): Promise<{ env: Record<string, string>; files: FileSystem; argv: string[] }> {
+async function prepare(
+  context: PodContext,
+  options: StartOptions,
+  image: PulledImage,
+): Promise<{ env: Record<string, string>; files: FileSystem; argv: string[] }> {
   const { pod, record } = options;
   const { spec } = record;
   checkNonRoot(pod, spec, image);
@@ -77,7 +81,15 @@ async function prepare(context: PodContext, options: StartOptions, image: Pulled
   if (env.HOME === undefined) env.HOME = '/root';
   const expand = (text: string): string => expandReferences(text, env);
   const argv = commandLine(spec, image, expand);
-  const files = containerFiles({ container: spec, image: image.image, names: options.names, volumes: options.volumes, env, expand, clock: context.clock });
+  const files = containerFiles({
+    container: spec,
+    image: image.image,
+    names: options.names,
+    volumes: options.volumes,
+    env,
+    expand,
+    clock: context.clock,
+  });
   return { env, files, argv };
 }
 
@@ -93,11 +105,20 @@ function checkNonRoot(pod: Pod, spec: Container, image: PulledImage): void {
   const nonRoot = spec.securityContext?.runAsNonRoot ?? pod.spec.securityContext?.runAsNonRoot;
   const user = spec.securityContext?.runAsUser ?? pod.spec.securityContext?.runAsUser;
   if (!nonRoot || (user ?? image.image.user ?? 0) !== 0) return;
-  const why = user === 0 ? "container's runAsUser breaks non-root policy" : 'container has runAsNonRoot and image will run as root';
-  throw new ContainerConfigError(`${why} (pod: "${pod.metadata.name}_${pod.metadata.namespace}(${pod.metadata.uid})", container: ${spec.name})`);
+  const why =
+    user === 0
+      ? "container's runAsUser breaks non-root policy"
+      : 'container has runAsNonRoot and image will run as root';
+  throw new ContainerConfigError(
+    `${why} (pod: "${pod.metadata.name}_${pod.metadata.namespace}(${pod.metadata.uid})", container: ${spec.name})`,
+  );
 }
 
-function run(context: PodContext, options: StartOptions, prepared: { env: Record<string, string>; files: FileSystem; argv: string[] }): StartResult {
+function run(
+  context: PodContext,
+  options: StartOptions,
+  prepared: { env: Record<string, string>; files: FileSystem; argv: string[] },
+): StartResult {
   const { pod, record } = options;
   const { clock, ids } = context;
   const { spec } = record;
@@ -115,7 +136,12 @@ function run(context: PodContext, options: StartOptions, prepared: { env: Record
       serviceAccount: pod.spec.serviceAccountName ?? '',
       nodeName: context.nodeName,
     }),
-    pod: { namespace: pod.metadata.namespace ?? 'default', name: pod.metadata.name, uid: pod.metadata.uid ?? '', nodeName: context.nodeName },
+    pod: {
+      namespace: pod.metadata.namespace ?? 'default',
+      name: pod.metadata.name,
+      uid: pod.metadata.uid ?? '',
+      nodeName: context.nodeName,
+    },
   };
   const containerID = `containerd://${Buffer.from(ids.bytes(32)).toString('hex')}`;
   if (record.everStarted) record.restartCount += 1;
@@ -138,7 +164,14 @@ function run(context: PodContext, options: StartOptions, prepared: { env: Record
     options.event('Warning', 'Failed', `Error: ${message}`);
     record.everStarted = true;
     record.containerID = containerID;
-    record.lastState = { exitCode: 128, reason: 'StartError', message, startedAt: '1970-01-01T00:00:00Z', finishedAt: formatTime(clock.now()), containerID };
+    record.lastState = {
+      exitCode: 128,
+      reason: 'StartError',
+      message,
+      startedAt: '1970-01-01T00:00:00Z',
+      finishedAt: formatTime(clock.now()),
+      containerID,
+    };
     record.state = { waiting: { reason: 'RunContainerError', message } };
     return { retryAfter: START_ERROR_SHOWN };
   }
@@ -153,7 +186,10 @@ function run(context: PodContext, options: StartOptions, prepared: { env: Record
   return 'started';
 }
 
-async function ensureImage(context: PodContext, options: StartOptions): Promise<PulledImage | { retryAfter: number }> {
+async function ensureImage(
+  context: PodContext,
+  options: StartOptions,
+): Promise<PulledImage | { retryAfter: number }> {
   const { record } = options;
   const name = record.spec.image ?? '';
   const { images, clock } = context;
@@ -174,7 +210,11 @@ async function ensureImage(context: PodContext, options: StartOptions): Promise<
   const present = images.present(name);
   const policy = record.spec.imagePullPolicy ?? 'IfNotPresent';
   if (present && policy !== 'Always') {
-    options.event('Normal', 'Pulled', `Container image "${name}" already present on machine and can be accessed by the pod`);
+    options.event(
+      'Normal',
+      'Pulled',
+      `Container image "${name}" already present on machine and can be accessed by the pod`,
+    );
     return present;
   }
   if (policy === 'Never') {
@@ -198,7 +238,11 @@ async function ensureImage(context: PodContext, options: StartOptions): Promise<
   try {
     const pulled = await images.pull(name, options.signal);
     const took = formatDuration(clock.now() - now);
-    options.event('Normal', 'Pulled', `Successfully pulled image "${name}" in ${took} (${took} including waiting). Image size: ${pulled.image.size} bytes.`);
+    options.event(
+      'Normal',
+      'Pulled',
+      `Successfully pulled image "${name}" in ${took} (${took} including waiting). Image size: ${pulled.image.size} bytes.`,
+    );
     record.pull = { delay: 0, since: 0, message: '', reason: '' };
     return pulled;
   } catch (error) {

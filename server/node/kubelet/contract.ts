@@ -1,6 +1,6 @@
+import type { KubeletApi } from '#server/apiserver';
 import type { Clock, Ids, Logger } from '#server/base';
 import type { Client, Dialer } from '#server/client';
-import type { KubeletApi } from '#server/apiserver';
 import type { FileSystem, ImageCatalogue } from '../contract.ts';
 import type { AttachedNamespace, Network } from '../network/contract.ts';
 
@@ -21,7 +21,12 @@ export interface KubeletHost {
   readonly systemUuid: string;
   readonly bootId: string;
   /** Quantities. */
-  readonly capacity: { readonly cpu: string; readonly memory: string; readonly pods: string; readonly ephemeralStorage: string };
+  readonly capacity: {
+    readonly cpu: string;
+    readonly memory: string;
+    readonly pods: string;
+    readonly ephemeralStorage: string;
+  };
 }
 
 /** The part of KubeletConfiguration (/var/lib/kubelet/config.yaml) that is modelled. */

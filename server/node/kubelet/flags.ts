@@ -55,7 +55,10 @@ function parseLabels(text: string): Record<string, string> {
   for (const pair of text.split(',')) {
     if (pair === '') continue;
     const equals = pair.indexOf('=');
-    if (equals < 0) throw new KubeletFlagError(`invalid argument "${text}" for "--node-labels" flag: malformed pair, expect string=string`);
+    if (equals < 0)
+      throw new KubeletFlagError(
+        `invalid argument "${text}" for "--node-labels" flag: malformed pair, expect string=string`,
+      );
     labels[pair.slice(0, equals).trim()] = pair.slice(equals + 1).trim();
   }
   return labels;
@@ -65,7 +68,10 @@ function parseTaints(text: string): Taint[] {
   if (text === '') return [];
   return text.split(',').map((item) => {
     const match = /^([^=:]+)(?:=([^:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)$/.exec(item);
-    if (!match) throw new KubeletFlagError(`invalid argument "${text}" for "--register-with-taints" flag: invalid taint spec: ${item}`);
+    if (!match)
+      throw new KubeletFlagError(
+        `invalid argument "${text}" for "--register-with-taints" flag: invalid taint spec: ${item}`,
+      );
     return { key: match[1] ?? '', ...(match[2] ? { value: match[2] } : {}), effect: match[3] ?? '' };
   });
 }

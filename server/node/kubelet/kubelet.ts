@@ -77,11 +77,26 @@ function assemble(options: KubeletOptions, flags: KubeletFlags): Parts {
   const addresses = createPodAddresses();
   const ownNetwork: AttachedNamespace | undefined = options.nodeNetwork
     ? undefined
-    : network.attach({ kind: 'node', ips: [host.ip], nodeName, resolver: { nameservers: options.config.clusterDNS, search: [], ndots: 1, hosts: { [hostname]: host.ip } } });
+    : network.attach({
+        kind: 'node',
+        ips: [host.ip],
+        nodeName,
+        resolver: {
+          nameservers: options.config.clusterDNS,
+          search: [],
+          ndots: 1,
+          hosts: { [hostname]: host.ip },
+        },
+      });
   const nodeNetwork = options.nodeNetwork ?? ownNetwork;
   if (!nodeNetwork) throw new KubeletStoppedError('no network');
   const runtime = watchRuntimeState(host.files, () => nodeChanged());
-  const images = createImageStore({ catalogue: options.catalogue, delays: options.delays, clock, onChange: () => agent.changed() });
+  const images = createImageStore({
+    catalogue: options.catalogue,
+    delays: options.delays,
+    clock,
+    onChange: () => agent.changed(),
+  });
   const node = (): ReturnType<typeof nodeInformer.get> => nodeInformer.get(nodeName);
   const agent = createNodeAgent({
     nodeName,
@@ -113,7 +128,7 @@ function assemble(options: KubeletOptions, flags: KubeletFlags): Parts {
     services: () => serviceInformer.list(),
     servicesKnown: serviceInformer.synced,
     otherPods: (uid) => manager.others(uid),
-    dialerFor: options.dialerFor,
+    dialerFor: (pod) => options.dialerFor(pod),
     clock,
     ids,
     log,
@@ -130,7 +145,14 @@ function assemble(options: KubeletOptions, flags: KubeletFlags): Parts {
     useCidr();
     // Pods care for these only; heartbeats wake nobody.
     const current = node();
-    const relevant = JSON.stringify([current?.metadata.uid, current?.metadata.labels, current?.spec, hostAddresses(current?.status?.addresses ?? []), addresses.cidr, runtime.networkReady]);
+    const relevant = JSON.stringify([
+      current?.metadata.uid,
+      current?.metadata.labels,
+      current?.spec,
+      hostAddresses(current?.status?.addresses ?? []),
+      addresses.cidr,
+      runtime.networkReady,
+    ]);
     if (relevant === seen) return;
     seen = relevant;
     manager.wake();
@@ -144,7 +166,14 @@ function assemble(options: KubeletOptions, flags: KubeletFlags): Parts {
       useCidr();
       nodeInformer.on({ added: nodeChanged, updated: nodeChanged, deleted: nodeChanged });
       if (options.config.staticPodPath !== undefined) {
-        statics = watchStaticPods({ files: host.files, path: options.config.staticPodPath, nodeName, now: () => clock.now(), log, onPods: (list) => manager.setStaticPods(list) });
+        statics = watchStaticPods({
+          files: host.files,
+          path: options.config.staticPodPath,
+          nodeName,
+          now: () => clock.now(),
+          log,
+          onPods: (list) => manager.setStaticPods(list),
+        });
       }
       manager.follow(podInformer);
       informers.start();
@@ -168,6 +197,7 @@ function assemble(options: KubeletOptions, flags: KubeletFlags): Parts {
 
 /** Models component-helpers/node/util.GetNodeHostIPs: internal before external. */
 function hostAddresses(addresses: readonly { type: string; address: string }[]): string[] {
-  const of = (type: string): string[] => addresses.filter((one) => one.type === type).map((one) => one.address);
+  const of = (type: string): string[] =>
+    addresses.filter((one) => one.type === type).map((one) => one.address);
   return [...of('InternalIP'), ...of('ExternalIP')].slice(0, 1);
 }

@@ -13,17 +13,26 @@ export interface MirrorPods {
   stop(): void;
 }
 
-export function createMirrorPods(options: { client: Client; node: () => Node | undefined; clock: Clock; log: Logger }): MirrorPods {
+export function createMirrorPods(options: {
+  client: Client;
+  node: () => Node | undefined;
+  clock: Clock;
+  log: Logger;
+}): MirrorPods {
   const { client, clock, log } = options;
   const stopping = new AbortController();
   const working = new Map<string, AbortController>();
 
   const remove = async (mirror: Pod): Promise<void> => {
     try {
-      await client.delete(pods, { namespace: mirror.metadata.namespace, name: mirror.metadata.name }, {
-        gracePeriodSeconds: 0,
-        ...(mirror.metadata.uid ? { preconditions: { uid: mirror.metadata.uid } } : {}),
-      });
+      await client.delete(
+        pods,
+        { namespace: mirror.metadata.namespace, name: mirror.metadata.name },
+        {
+          gracePeriodSeconds: 0,
+          ...(mirror.metadata.uid ? { preconditions: { uid: mirror.metadata.uid } } : {}),
+        },
+      );
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
@@ -38,7 +47,15 @@ export function createMirrorPods(options: { client: Client; node: () => Node | u
         metadata: {
           ...metadata,
           annotations: { ...annotations, [CONFIG_MIRROR]: annotations?.[CONFIG_HASH] ?? uid ?? '' },
-          ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: node.metadata.name, uid: node.metadata.uid ?? '', controller: true }],
+          ownerReferences: [
+            {
+              apiVersion: 'v1',
+              kind: 'Node',
+              name: node.metadata.name,
+              uid: node.metadata.uid ?? '',
+              controller: true,
+            },
+          ],
         },
       });
     } catch (error) {
@@ -50,7 +67,9 @@ export function createMirrorPods(options: { client: Client; node: () => Node | u
     const own = new AbortController();
     working.set(name, own);
     const signal = AbortSignal.any([own.signal, stopping.signal]);
-    void untilDone(clock, signal, attempt, (error) => log.debug({ pod: name, err: errorMessage(error) }, 'mirror pod not reconciled')).finally(() => {
+    void untilDone(clock, signal, attempt, (error) =>
+      log.debug({ pod: name, err: errorMessage(error) }, 'mirror pod not reconciled'),
+    ).finally(() => {
       if (working.get(name) === own) working.delete(name);
     });
   };

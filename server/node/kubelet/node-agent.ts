@@ -1,7 +1,24 @@
 import { type Clock, errorMessage, type Ids, type Logger, type Timer } from '#server/base';
 import type { Client, EventRecorder, Informer } from '#server/client';
-import { formatMicroTime, isAlreadyExists, isConflict, isNotFound, type Lease, leases, type Node, nodes } from '#server/kube';
-import { ATTACH_DETACH, defaultLabels, initialNode, type NodeFacts, PROVIDED_NODE_IP, statusDiffers, withStatus } from './node-object.ts';
+import {
+  formatMicroTime,
+  isAlreadyExists,
+  isConflict,
+  isNotFound,
+  type Lease,
+  leases,
+  type Node,
+  nodes,
+} from '#server/kube';
+import {
+  ATTACH_DETACH,
+  defaultLabels,
+  initialNode,
+  type NodeFacts,
+  PROVIDED_NODE_IP,
+  statusDiffers,
+  withStatus,
+} from './node-object.ts';
 import { rest, untilDone } from './retry.ts';
 
 /** nodeStatusReportFrequency */
@@ -58,7 +75,8 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   let isRegistered = false;
   let known: Node | undefined;
 
-  const fail = (what: string) => (error: unknown) => log.debug({ node: nodeName, err: errorMessage(error) }, what);
+  const fail = (what: string) => (error: unknown) =>
+    log.debug({ node: nodeName, err: errorMessage(error) }, what);
 
   const tryRegister = async (): Promise<void> => {
     const wanted = initialNode(nodeName, options.facts());
@@ -79,29 +97,45 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     const stale = Object.entries(labels).filter(([key, value]) => existing.metadata.labels?.[key] !== value);
     const annotated = existing.metadata.annotations?.[ATTACH_DETACH] === 'true';
     if (stale.length === 0 && annotated) return existing;
-    return client.patch(nodes, { name: nodeName }, {
-      type: 'strategic',
-      body: {
-        metadata: {
-          ...(stale.length > 0 ? { labels: Object.fromEntries(stale) } : {}),
-          ...(annotated ? {} : { annotations: { [ATTACH_DETACH]: 'true' } }),
+    return client.patch(
+      nodes,
+      { name: nodeName },
+      {
+        type: 'strategic',
+        body: {
+          metadata: {
+            ...(stale.length > 0 ? { labels: Object.fromEntries(stale) } : {}),
+            ...(annotated ? {} : { annotations: { [ATTACH_DETACH]: 'true' } }),
+          },
         },
       },
-    });
+    );
   };
   const report = async (force: boolean): Promise<void> => {
     const current = newer(options.node.get(nodeName), known) ?? (await client.get(nodes, { name: nodeName }));
     const wanted = withStatus(current, options.facts());
     if (!force && !statusDiffers(current, wanted)) return;
-    const rebooted = current.status?.nodeInfo?.bootID && current.status.nodeInfo.bootID !== wanted.status?.nodeInfo?.bootID;
+    const rebooted =
+      current.status?.nodeInfo?.bootID && current.status.nodeInfo.bootID !== wanted.status?.nodeInfo?.bootID;
     if (rebooted) {
-      options.recorder.event(nodeReference(nodeName, options.nodeName), 'Warning', 'Rebooted', `Node ${nodeName} has been rebooted, boot id: ${wanted.status?.nodeInfo?.bootID}`);
+      options.recorder.event(
+        nodeReference(nodeName, options.nodeName),
+        'Warning',
+        'Rebooted',
+        `Node ${nodeName} has been rebooted, boot id: ${wanted.status?.nodeInfo?.bootID}`,
+      );
     }
     const annotation = wanted.metadata.annotations?.[PROVIDED_NODE_IP];
     if (annotation !== undefined && current.metadata.annotations?.[PROVIDED_NODE_IP] !== annotation) {
-      await client.patch(nodes, { name: nodeName }, { type: 'strategic', body: { metadata: { annotations: { [PROVIDED_NODE_IP]: annotation } } } });
+      await client.patch(
+        nodes,
+        { name: nodeName },
+        { type: 'strategic', body: { metadata: { annotations: { [PROVIDED_NODE_IP]: annotation } } } },
+      );
     }
-    known = await client.patch(nodes, { name: nodeName }, statusPatch(current, wanted), { subresource: 'status' });
+    known = await client.patch(nodes, { name: nodeName }, statusPatch(current, wanted), {
+      subresource: 'status',
+    });
     lastReport = clock.now();
     announce(wanted);
   };
@@ -111,7 +145,12 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       const reason = CONDITION_EVENTS[type]?.[status];
       if (reason === undefined || announced.get(type) === reason) continue;
       announced.set(type, reason);
-      options.recorder.event(nodeReference(nodeName, nodeName), 'Normal', reason, `Node ${nodeName} status is now: ${reason}`);
+      options.recorder.event(
+        nodeReference(nodeName, nodeName),
+        'Normal',
+        reason,
+        `Node ${nodeName} status is now: ${reason}`,
+      );
     }
   };
   let window = { since: 0, count: 0 };
@@ -154,21 +193,36 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     const wait = Math.max(1_000, lastReport + REPORT_INTERVAL - clock.now()) + ids.random() * 5_000;
     reportTimer = clock.after(wait, changed);
   };
-  const lease = createLeaseKeeper({ ...options, signal: stopping.signal, nodeUid: () => newer(options.node.get(nodeName), known)?.metadata.uid });
+  const lease = createLeaseKeeper({
+    ...options,
+    signal: stopping.signal,
+    nodeUid: () => newer(options.node.get(nodeName), known)?.metadata.uid,
+  });
 
   return {
     registered,
     start() {
-      void untilDone(clock, stopping.signal, tryRegister, fail('node could not be registered')).then((done) => {
-        if (!done) return;
-        isRegistered = true;
-        markRegistered();
-        options.recorder.event(nodeReference(nodeName, nodeName), 'Normal', 'Starting', 'Starting kubelet.');
-        if (known) announce(known);
-        changed();
-        lease.start();
-        options.node.on({ added: changed, updated: (_before, now) => (statusDiffers(now, withStatus(now, options.facts())) ? changed() : undefined) });
-      });
+      void untilDone(clock, stopping.signal, tryRegister, fail('node could not be registered')).then(
+        (done) => {
+          if (!done) return;
+          isRegistered = true;
+          markRegistered();
+          options.recorder.event(
+            nodeReference(nodeName, nodeName),
+            'Normal',
+            'Starting',
+            'Starting kubelet.',
+          );
+          if (known) announce(known);
+          changed();
+          lease.start();
+          options.node.on({
+            added: changed,
+            updated: (_before, now) =>
+              statusDiffers(now, withStatus(now, options.facts())) ? changed() : undefined,
+          });
+        },
+      );
     },
     changed,
     async stop() {
@@ -192,19 +246,25 @@ export function nodeReference(name: string, uid: string): Pick<Node, 'apiVersion
 
 function statusPatch(current: Node, wanted: Node): { type: 'strategic'; body: object } {
   const status = wanted.status ?? {};
-  const sameAddresses = JSON.stringify(current.status?.addresses ?? []) === JSON.stringify(status.addresses ?? []);
+  const sameAddresses =
+    JSON.stringify(current.status?.addresses ?? []) === JSON.stringify(status.addresses ?? []);
   const { addresses, ...others } = status;
   return {
     type: 'strategic',
     body: {
       metadata: { uid: current.metadata.uid },
       // Addresses are replaced as a list: merging by type would keep what is gone.
-      status: { ...others, ...(sameAddresses ? {} : { addresses: [...(addresses ?? []), { $patch: 'replace' }] }) },
+      status: {
+        ...others,
+        ...(sameAddresses ? {} : { addresses: [...(addresses ?? []), { $patch: 'replace' }] }),
+      },
     },
   };
 }
 
-function createLeaseKeeper(options: NodeAgentOptions & { signal: AbortSignal; nodeUid: () => string | undefined }): { start(): void; stop(): void } {
+function createLeaseKeeper(
+  options: NodeAgentOptions & { signal: AbortSignal; nodeUid: () => string | undefined },
+): { start(): void; stop(): void } {
   const { nodeName, client, clock, ids, log, signal } = options;
   let timer: Timer | undefined;
   let latest: Lease | undefined;
@@ -215,7 +275,11 @@ function createLeaseKeeper(options: NodeAgentOptions & { signal: AbortSignal; no
   };
   const renew = async (): Promise<void> => {
     const owners = owner();
-    const spec = { holderIdentity: nodeName, leaseDurationSeconds: LEASE_SECONDS, renewTime: formatMicroTime(clock.now()) };
+    const spec = {
+      holderIdentity: nodeName,
+      leaseDurationSeconds: LEASE_SECONDS,
+      renewTime: formatMicroTime(clock.now()),
+    };
     const metadata = { ...ref, ...(owners ? { ownerReferences: owners } : {}) };
     if (latest) {
       const owned = (latest.metadata.ownerReferences?.length ?? 0) > 0 || !owners;

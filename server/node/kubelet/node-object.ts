@@ -1,4 +1,12 @@
-import { deepEqual, formatTime, type Node, type NodeAddress, type NodeCondition, quantityToMilli, type Taint } from '#server/kube';
+import {
+  deepEqual,
+  formatTime,
+  type Node,
+  type NodeAddress,
+  type NodeCondition,
+  quantityToMilli,
+  type Taint,
+} from '#server/kube';
 import type { KubeletHost } from './contract.ts';
 import type { KubeletFlags } from './flags.ts';
 import { NETWORK_NOT_READY, type RuntimeState } from './runtime-state.ts';
@@ -7,7 +15,11 @@ export const KUBELET_VERSION = 'v1.36.3';
 export const KUBELET_PORT = 10250;
 export const PROVIDED_NODE_IP = 'alpha.kubernetes.io/provided-node-ip';
 export const ATTACH_DETACH = 'volumes.kubernetes.io/controller-managed-attach-detach';
-const UNINITIALIZED: Taint = { key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' };
+const UNINITIALIZED: Taint = {
+  key: 'node.cloudprovider.kubernetes.io/uninitialized',
+  value: 'true',
+  effect: 'NoSchedule',
+};
 /** Hard eviction thresholds and reservations a kubeadm node has by default: memory.available<100Mi. */
 const MEMORY_RESERVED = 100 * 1024 * 1024;
 /** nodefs.available<10% */
@@ -97,7 +109,9 @@ export function withStatus(node: Node, facts: NodeFacts): Node {
       operatingSystem: 'linux',
       architecture: host.architecture,
     },
-    images: facts.images.slice(0, MAX_IMAGES).map((image) => ({ names: [...image.names], sizeBytes: image.sizeBytes })),
+    images: facts.images
+      .slice(0, MAX_IMAGES)
+      .map((image) => ({ names: [...image.names], sizeBytes: image.sizeBytes })),
   };
   return next;
 }
@@ -130,9 +144,24 @@ function conditions(existing: readonly NodeCondition[], facts: NodeFacts): NodeC
   const now = formatTime(facts.now);
   const networkReady = facts.runtime.networkReady;
   const wanted: Pick<NodeCondition, 'type' | 'status' | 'reason' | 'message'>[] = [
-    { type: 'MemoryPressure', status: 'False', reason: 'KubeletHasSufficientMemory', message: 'kubelet has sufficient memory available' },
-    { type: 'DiskPressure', status: 'False', reason: 'KubeletHasNoDiskPressure', message: 'kubelet has no disk pressure' },
-    { type: 'PIDPressure', status: 'False', reason: 'KubeletHasSufficientPID', message: 'kubelet has sufficient PID available' },
+    {
+      type: 'MemoryPressure',
+      status: 'False',
+      reason: 'KubeletHasSufficientMemory',
+      message: 'kubelet has sufficient memory available',
+    },
+    {
+      type: 'DiskPressure',
+      status: 'False',
+      reason: 'KubeletHasNoDiskPressure',
+      message: 'kubelet has no disk pressure',
+    },
+    {
+      type: 'PIDPressure',
+      status: 'False',
+      reason: 'KubeletHasSufficientPID',
+      message: 'kubelet has sufficient PID available',
+    },
     networkReady
       ? { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' }
       : { type: 'Ready', status: 'False', reason: 'KubeletNotReady', message: NETWORK_NOT_READY },

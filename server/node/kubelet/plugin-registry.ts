@@ -1,6 +1,14 @@
 import { type Clock, errorMessage, type Logger } from '#server/base';
 import type { Client } from '#server/client';
-import { type CSINode, csiNodes, deepEqual, isAlreadyExists, isNotFound, type Node, nodes } from '#server/kube';
+import {
+  type CSINode,
+  csiNodes,
+  deepEqual,
+  isAlreadyExists,
+  isNotFound,
+  type Node,
+  nodes,
+} from '#server/kube';
 import type { FileSystem } from '../contract.ts';
 import { readText } from '../files/mounted-files.ts';
 import { untilDone } from './retry.ts';
@@ -57,12 +65,20 @@ export function createPluginRegistry(options: {
     const ids = Object.fromEntries(plugins.map((plugin) => [plugin.name, plugin.nodeId]));
     const annotation = plugins.length > 0 ? JSON.stringify(ids) : null;
     if ((node.metadata.annotations?.[NODE_ID_ANNOTATION] ?? null) !== annotation) {
-      await client.patch(nodes, { name: nodeName }, { type: 'strategic', body: { metadata: { annotations: { [NODE_ID_ANNOTATION]: annotation } } } });
+      await client.patch(
+        nodes,
+        { name: nodeName },
+        { type: 'strategic', body: { metadata: { annotations: { [NODE_ID_ANNOTATION]: annotation } } } },
+      );
     }
     await syncCsiNode(node, plugins);
   };
   const syncCsiNode = async (node: Node, plugins: readonly PluginRegistration[]): Promise<void> => {
-    const drivers = plugins.map((plugin) => ({ name: plugin.name, nodeID: plugin.nodeId, topologyKeys: [...(plugin.topologyKeys ?? [])] }));
+    const drivers = plugins.map((plugin) => ({
+      name: plugin.name,
+      nodeID: plugin.nodeId,
+      topologyKeys: [...(plugin.topologyKeys ?? [])],
+    }));
     let existing: CSINode | undefined;
     try {
       existing = await client.get(csiNodes, { name: nodeName });
@@ -71,11 +87,19 @@ export function createPluginRegistry(options: {
     }
     const owner = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: node.metadata.uid ?? '' };
     if (existing) {
-      if (!deepEqual(existing.spec.drivers, drivers)) await client.update(csiNodes, { ...existing, spec: { ...existing.spec, drivers } });
+      if (!deepEqual(existing.spec.drivers, drivers))
+        await client.update(csiNodes, { ...existing, spec: { ...existing.spec, drivers } });
       return;
     }
     try {
-      await client.create(csiNodes, { metadata: { name: nodeName, ownerReferences: [owner], annotations: { [MIGRATED_ANNOTATION]: MIGRATED_PLUGINS } }, spec: { drivers } });
+      await client.create(csiNodes, {
+        metadata: {
+          name: nodeName,
+          ownerReferences: [owner],
+          annotations: { [MIGRATED_ANNOTATION]: MIGRATED_PLUGINS },
+        },
+        spec: { drivers },
+      });
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
       again = true;
@@ -87,7 +111,9 @@ export function createPluginRegistry(options: {
     working = (async () => {
       while (again && !stopping.signal.aborted) {
         again = false;
-        await untilDone(clock, stopping.signal, sync, (error) => log.debug({ node: nodeName, err: errorMessage(error) }, 'CSI plugins not registered'));
+        await untilDone(clock, stopping.signal, sync, (error) =>
+          log.debug({ node: nodeName, err: errorMessage(error) }, 'CSI plugins not registered'),
+        );
       }
     })().finally(() => {
       working = undefined;
@@ -111,7 +137,9 @@ function parseRegistration(text: string | undefined): PluginRegistration[] {
   try {
     const value = JSON.parse(text) as Partial<PluginRegistration>;
     if (value.type !== 'CSIPlugin' || !value.name || !value.nodeId) return [];
-    return [{ type: 'CSIPlugin', name: value.name, nodeId: value.nodeId, topologyKeys: value.topologyKeys ?? [] }];
+    return [
+      { type: 'CSIPlugin', name: value.name, nodeId: value.nodeId, topologyKeys: value.topologyKeys ?? [] },
+    ];
   } catch (error) {
     // Half a file: the rest brings another change.
     if (error instanceof SyntaxError) return [];

@@ -1,4 +1,14 @@
-import { type Container, type EnvVar, type Pod, quantityToMilli, type Service } from '#server/kube';
+import {
+  type Container,
+  configMaps,
+  type EnvVar,
+  type KubeObject,
+  type Pod,
+  quantityToMilli,
+  type Resource,
+  type Service,
+  secrets,
+} from '#server/kube';
 import { fieldValue, type NodeSide } from './downward.ts';
 import { expandReferences } from './expansion.ts';
 import type { Followed, PodObjects } from './pod-objects.ts';
@@ -27,8 +37,8 @@ export async function makeEnvironment(options: EnvironmentOptions): Promise<Reco
   const { pod, container } = options;
   const namespace = pod.metadata.namespace ?? 'default';
   const held: Followed<unknown>[] = [];
-  const load = async <T>(kind: 'configMap' | 'secret', name: string): Promise<T | undefined> => {
-    const followed = options.objects[kind](namespace, name, () => undefined) as unknown as Followed<T>;
+  const load: Load = async (resource, name) => {
+    const followed = options.objects.follow(resource, namespace, name, () => undefined);
     held.push(followed);
     await followed.known;
     return followed.value === 'pending' ? undefined : followed.value;
@@ -52,67 +62,94 @@ export async function makeEnvironment(options: EnvironmentOptions): Promise<Reco
   }
 }
 
-type Load = <T>(kind: 'configMap' | 'secret', name: string) => Promise<T | undefined>;
+type Load = <T extends KubeObject>(resource: Resource<T>, name: string) => Promise<T | undefined>;
 
-async function everyKey(source: NonNullable<Container['envFrom']>[number], load: Load): Promise<[string, string][]> {
+async function everyKey(
+  source: NonNullable<Container['envFrom']>[number],
+  load: Load,
+): Promise<[string, string][]> {
   if (source.configMapRef) {
     const name = source.configMapRef.name ?? '';
-    const map = await load<{ data?: Record<string, string> }>('configMap', name);
+    const map = await load(configMaps, name);
     if (map) return Object.entries(map.data ?? {});
     if (source.configMapRef.optional) return [];
     throw new ContainerConfigError(`configmap "${name}" not found`);
   }
   if (source.secretRef) {
     const name = source.secretRef.name ?? '';
-    const secret = await load<{ data?: Record<string, string> }>('secret', name);
-    if (secret) return Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]);
+    const secret = await load(secrets, name);
+    if (secret)
+      return Object.entries(secret.data ?? {}).map(([key, value]) => [
+        key,
+        Buffer.from(value, 'base64').toString('utf8'),
+      ]);
     if (source.secretRef.optional) return [];
     throw new ContainerConfigError(`secret "${name}" not found`);
   }
   return [];
 }
 
-async function valueFrom(variable: EnvVar, options: EnvironmentOptions, load: Load, namespace: string): Promise<string | undefined> {
+async function valueFrom(
+  variable: EnvVar,
+  options: EnvironmentOptions,
+  load: Load,
+  namespace: string,
+): Promise<string | undefined> {
   const source = variable.valueFrom ?? {};
   if (source.fieldRef) {
     const value = fieldValue(options.pod, source.fieldRef.fieldPath, options.node);
-    if (value === undefined) throw new ContainerConfigError(`unsupported fieldPath: ${source.fieldRef.fieldPath}`);
+    if (value === undefined)
+      throw new ContainerConfigError(`unsupported fieldPath: ${source.fieldRef.fieldPath}`);
     return value;
   }
   if (source.resourceFieldRef) return resourceValue(source.resourceFieldRef, options);
   if (source.configMapKeyRef) {
     const { name = '', key, optional } = source.configMapKeyRef;
-    const map = await load<{ data?: Record<string, string> }>('configMap', name);
+    const map = await load(configMaps, name);
     if (map?.data?.[key] !== undefined) return map.data[key];
     if (optional) return undefined;
-    throw new ContainerConfigError(map ? `couldn't find key ${key} in ConfigMap ${namespace}/${name}` : `configmap "${name}" not found`);
+    throw new ContainerConfigError(
+      map ? `couldn't find key ${key} in ConfigMap ${namespace}/${name}` : `configmap "${name}" not found`,
+    );
   }
   if (source.secretKeyRef) {
     const { name = '', key, optional } = source.secretKeyRef;
-    const secret = await load<{ data?: Record<string, string> }>('secret', name);
+    const secret = await load(secrets, name);
     const value = secret?.data?.[key];
     if (value !== undefined) return Buffer.from(value, 'base64').toString('utf8');
     if (optional) return undefined;
-    throw new ContainerConfigError(secret ? `couldn't find key ${key} in Secret ${namespace}/${name}` : `secret "${name}" not found`);
+    throw new ContainerConfigError(
+      secret ? `couldn't find key ${key} in Secret ${namespace}/${name}` : `secret "${name}" not found`,
+    );
   }
   return undefined;
 }
 
-function resourceValue(ref: { containerName?: string; resource: string; divisor?: string }, options: EnvironmentOptions): string {
+function resourceValue(
+  ref: { containerName?: string; resource: string; divisor?: string },
+  options: EnvironmentOptions,
+): string {
   const [kind, ...rest] = ref.resource.split('.');
   const resource = rest.join('.');
   const named = ref.containerName
-    ? [...(options.pod.spec.initContainers ?? []), ...options.pod.spec.containers].find((container) => container.name === ref.containerName)
+    ? [...(options.pod.spec.initContainers ?? []), ...options.pod.spec.containers].find(
+        (container) => container.name === ref.containerName,
+      )
     : options.container;
   const values = kind === 'limits' ? named?.resources?.limits : named?.resources?.requests;
-  const quantity = values?.[resource] ?? (kind === 'limits' ? options.allocatable[resource] : undefined) ?? '0';
+  const quantity =
+    values?.[resource] ?? (kind === 'limits' ? options.allocatable[resource] : undefined) ?? '0';
   const divisor = quantityToMilli(ref.divisor && ref.divisor !== '0' ? ref.divisor : '1');
   const milli = quantityToMilli(quantity);
   return String((milli + divisor - 1n) / divisor);
 }
 
 /** `HELLO_SERVICE_HOST` and the rest. Models pkg/kubelet/envvars. */
-export function serviceVariables(services: readonly Service[], namespace: string, links: boolean): Record<string, string> {
+export function serviceVariables(
+  services: readonly Service[],
+  namespace: string,
+  links: boolean,
+): Record<string, string> {
   const env: Record<string, string> = {};
   for (const service of services) {
     const own = service.metadata.namespace ?? 'default';
@@ -126,7 +163,9 @@ export function serviceVariables(services: readonly Service[], namespace: string
     if (!first) continue;
     env[`${prefix}_SERVICE_HOST`] = ip;
     env[`${prefix}_SERVICE_PORT`] = String(first.port);
-    for (const port of ports) if (port.name) env[`${prefix}_SERVICE_PORT_${port.name.toUpperCase().replaceAll('-', '_')}`] = String(port.port);
+    for (const port of ports)
+      if (port.name)
+        env[`${prefix}_SERVICE_PORT_${port.name.toUpperCase().replaceAll('-', '_')}`] = String(port.port);
     env[`${prefix}_PORT`] = `${(first.protocol ?? 'TCP').toLowerCase()}://${ip}:${first.port}`;
     for (const port of ports) {
       const protocol = port.protocol ?? 'TCP';

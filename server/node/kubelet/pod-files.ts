@@ -12,7 +12,10 @@ import type { PodVolumes } from './pod-volumes.ts';
 const LAYER_LIMIT = 32 * 1024 * 1024;
 export const TERMINATION_LOG = '/dev/termination-log';
 /** What a program's file holds: nobody executes it, `ls` and `file` see a binary. */
-const BINARY = Buffer.from('\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x3e\x00', 'latin1');
+const BINARY = Buffer.from(
+  '\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x3e\x00',
+  'latin1',
+);
 const DIRECTORIES = ['/dev', '/etc', '/home', '/proc', '/root', '/run', '/sys', '/tmp', '/usr', '/var'];
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty', 'stdin', 'stdout', 'stderr'];
 
@@ -35,7 +38,11 @@ export function podNames(options: {
   const namespace = pod.metadata.namespace ?? 'default';
   const onHost = pod.spec.hostNetwork === true;
   const hostname = onHost ? options.nodeHostname : (pod.spec.hostname ?? pod.metadata.name).slice(0, 63);
-  const clusterSearch = [`${namespace}.svc.${config.clusterDomain}`, `svc.${config.clusterDomain}`, config.clusterDomain];
+  const clusterSearch = [
+    `${namespace}.svc.${config.clusterDomain}`,
+    `svc.${config.clusterDomain}`,
+    config.clusterDomain,
+  ];
   const policy = pod.spec.dnsPolicy ?? 'ClusterFirst';
   const cluster = policy === 'ClusterFirstWithHostNet' || (policy === 'ClusterFirst' && !onHost);
   const base: ResolverConfig =
@@ -47,7 +54,8 @@ export function podNames(options: {
   const extra = pod.spec.dnsConfig;
   const ndots = extra?.options?.find((option) => option.name === 'ndots')?.value;
   const aliases: Record<string, string> = {};
-  for (const alias of pod.spec.hostAliases ?? []) for (const name of alias.hostnames ?? []) aliases[name] = alias.ip;
+  for (const alias of pod.spec.hostAliases ?? [])
+    for (const name of alias.hostnames ?? []) aliases[name] = alias.ip;
   const own = podIPs[0];
   const resolver: ResolverConfig = {
     nameservers: [...base.nameservers, ...(extra?.nameservers ?? [])],
@@ -60,7 +68,9 @@ export function podNames(options: {
     ...resolver.nameservers.map((server) => `nameserver ${server}`),
     ...(resolver.ndots !== 1 ? [`options ndots:${resolver.ndots}`] : []),
   ];
-  const fqdn = pod.spec.subdomain ? `${hostname}.${pod.spec.subdomain}.${namespace}.svc.${config.clusterDomain}\t${hostname}` : hostname;
+  const fqdn = pod.spec.subdomain
+    ? `${hostname}.${pod.spec.subdomain}.${namespace}.svc.${config.clusterDomain}\t${hostname}`
+    : hostname;
   const hosts = [
     onHost ? '# Kubernetes-managed hosts file (host network).' : '# Kubernetes-managed hosts file.',
     '127.0.0.1\tlocalhost',
@@ -91,17 +101,29 @@ export function containerFiles(options: {
 }): FileSystem {
   const { container, image, names, volumes, clock } = options;
   const root = createLazyFiles(() => imageFiles(image, names, container, clock));
-  const mounts: Mount[] = [{ at: '/', files: root, readOnly: container.securityContext?.readOnlyRootFilesystem === true }];
+  const mounts: Mount[] = [
+    { at: '/', files: root, readOnly: container.securityContext?.readOnlyRootFilesystem === true },
+  ];
   if (container.securityContext?.readOnlyRootFilesystem) {
-    mounts.push({ at: TERMINATION_LOG, files: createMemoryFileSystem({ '/log': '' }, { clock, limitBytes: 64 * 1024 }), source: '/log' });
+    mounts.push({
+      at: TERMINATION_LOG,
+      files: createMemoryFileSystem({ '/log': '' }, { clock, limitBytes: 64 * 1024 }),
+      source: '/log',
+    });
   }
   for (const mount of container.volumeMounts ?? []) {
     const volume = volumes.mount(mount.name);
     if (!volume) continue;
     const below = mount.subPathExpr ? options.expand(mount.subPathExpr) : (mount.subPath ?? '');
     const source = joinPath(volume.source ?? '/', below || '.');
-    if (below && !volume.readOnly && !volume.files.exists(source)) volume.files.mkdir(source, { recursive: true });
-    mounts.push({ at: normalisePath(mount.mountPath), files: volume.files, source, readOnly: (mount.readOnly ?? false) || (volume.readOnly ?? false) });
+    if (below && !volume.readOnly && !volume.files.exists(source))
+      volume.files.mkdir(source, { recursive: true });
+    mounts.push({
+      at: normalisePath(mount.mountPath),
+      files: volume.files,
+      source,
+      readOnly: (mount.readOnly ?? false) || (volume.readOnly ?? false),
+    });
   }
   return createMountedFiles(mounts);
 }

@@ -1,7 +1,7 @@
 import type { Informer } from '#server/client';
 import { objectKey, type Pod } from '#server/kube';
-import type { PodContext } from './pod-context.ts';
 import type { MirrorPods } from './mirror-pods.ts';
+import type { PodContext } from './pod-context.ts';
 import { createPodWorker, type PodWorker } from './pod-worker.ts';
 import { CONFIG_MIRROR } from './static-pods.ts';
 
@@ -19,7 +19,10 @@ export interface PodManager {
   stop(graceMilliseconds: number): Promise<void>;
 }
 
-export function createPodManager(makeContext: (manager: PodManager) => PodContext, mirrors: MirrorPods): PodManager {
+export function createPodManager(
+  makeContext: (manager: PodManager) => PodContext,
+  mirrors: MirrorPods,
+): PodManager {
   const workers = new Map<string, PodWorker>();
   const statics = new Map<string, Pod>();
   const replacing = new Set<string>();
@@ -51,7 +54,9 @@ export function createPodManager(makeContext: (manager: PodManager) => PodContex
       return;
     }
     mirrors.reconcile(wanted, current);
-    const fits = mirror?.metadata.annotations?.[CONFIG_MIRROR] === wanted.metadata.uid && mirror?.metadata.deletionTimestamp === undefined;
+    const fits =
+      mirror?.metadata.annotations?.[CONFIG_MIRROR] === wanted.metadata.uid &&
+      mirror?.metadata.deletionTimestamp === undefined;
     staticWorker(key)?.setMirror(fits ? mirror : undefined);
   };
   const replaceStatic = async (key: string, before: Pod, next: Pod | undefined): Promise<void> => {
@@ -116,7 +121,10 @@ export function createPodManager(makeContext: (manager: PodManager) => PodContex
       }
       return found;
     },
-    others: (uid) => [...workers.values()].filter((worker) => worker.uid !== uid && !worker.finished).map((worker) => worker.pod),
+    others: (uid) =>
+      [...workers.values()]
+        .filter((worker) => worker.uid !== uid && !worker.finished)
+        .map((worker) => worker.pod),
     wake() {
       for (const key of statics.keys()) lookAtMirror(key);
       for (const worker of workers.values()) worker.wake();

@@ -1,15 +1,27 @@
 import type { Clock, Logger } from '#server/base';
-import { type Client, createInformerFactory, type Informer, type InformerFactory, InformerStoppedError } from '#server/client';
-import { type ConfigMap, configMaps, type KubeObject, type Resource, type Secret, secrets } from '#server/kube';
+import {
+  type Client,
+  createInformerFactory,
+  type Informer,
+  type InformerFactory,
+  InformerStoppedError,
+} from '#server/client';
+import type { KubeObject, Resource } from '#server/kube';
 
 /** Objects one node may follow at once. */
 const MAX_FOLLOWED = 2048;
+/** The authorizer may learn of the pod a moment after its node did: the first retry is quick. */
+const RETRY_DELAY = { initial: 2, max: 30_000 };
 
 /** Follows the ConfigMaps and Secrets the pods of a node name, one watch an object. Models pkg/kubelet/util/manager. */
 export interface PodObjects {
   /** Must be released. `onChange` is called when the object appears, changes or goes, and once it is known not to exist. */
-  configMap(namespace: string, name: string, onChange: () => void): Followed<ConfigMap>;
-  secret(namespace: string, name: string, onChange: () => void): Followed<Secret>;
+  follow<T extends KubeObject>(
+    resource: Resource<T>,
+    namespace: string,
+    name: string,
+    onChange: () => void,
+  ): Followed<T>;
   stop(): void;
 }
 
@@ -39,11 +51,11 @@ export function createPodObjects(options: { client: Client; clock: Clock; log: L
     let entry = shared.get(key) as Shared<T> | undefined;
     if (!entry) {
       if (shared.size >= MAX_FOLLOWED) options.log.warn({ key }, 'a node follows too many objects');
-      const factory = createInformerFactory(options);
+      const factory = createInformerFactory({ ...options, retryDelay: RETRY_DELAY });
       const informer = factory.informer(resource, { namespace, fieldSelector: `metadata.name=${name}` });
       factory.start();
       entry = { factory, informer, users: 0 };
-      shared.set(key, entry as unknown as Shared<KubeObject>);
+      shared.set(key, entry);
     }
     const own = entry;
     own.users += 1;
@@ -69,8 +81,7 @@ export function createPodObjects(options: { client: Client; clock: Clock; log: L
     };
   };
   return {
-    configMap: (namespace, name, onChange) => follow(configMaps, namespace, name, onChange),
-    secret: (namespace, name, onChange) => follow(secrets, namespace, name, onChange),
+    follow,
     stop() {
       for (const entry of shared.values()) entry.factory.stop();
       shared.clear();

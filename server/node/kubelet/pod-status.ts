@@ -46,7 +46,8 @@ export function makePodStatus(pod: Pod, facts: StatusFacts): PodStatus {
   if (rejected) return status;
   if (init.length > 0) status.initContainerStatuses = init.map((record) => containerStatus(record, pod));
   status.containerStatuses = main.map((record) => containerStatus(record, pod));
-  if (ephemeral.length > 0) status.ephemeralContainerStatuses = ephemeral.map((record) => containerStatus(record, pod));
+  if (ephemeral.length > 0)
+    status.ephemeralContainerStatuses = ephemeral.map((record) => containerStatus(record, pod));
   return status;
 }
 
@@ -54,7 +55,9 @@ function phaseOf(pod: Pod, facts: StatusFacts): string {
   const policy = pod.spec.restartPolicy ?? 'Always';
   const init = facts.records.filter((record) => record.kind === 'init');
   const main = facts.records.filter((record) => record.kind === 'main');
-  const failedInit = init.some((record) => endedFor(record, policy) && (record.state.terminated?.exitCode ?? 0) !== 0);
+  const failedInit = init.some(
+    (record) => endedFor(record, policy) && (record.state.terminated?.exitCode ?? 0) !== 0,
+  );
   if (failedInit) return 'Failed';
   const ended = main.filter((record) => record.state.terminated);
   if (facts.terminated) {
@@ -82,7 +85,8 @@ function containerStatus(record: ContainerRecord, pod: Pod): ContainerStatus {
     mountPath: mount.mountPath,
     ...(mount.readOnly ? { readOnly: true, recursiveReadOnly: 'Disabled' } : {}),
   }));
-  const user = spec.securityContext?.runAsUser ?? pod.spec.securityContext?.runAsUser ?? record.image?.image.user ?? 0;
+  const user =
+    spec.securityContext?.runAsUser ?? pod.spec.securityContext?.runAsUser ?? record.image?.image.user ?? 0;
   const group = spec.securityContext?.runAsGroup ?? pod.spec.securityContext?.runAsGroup ?? user;
   return {
     name: record.name,
@@ -97,7 +101,9 @@ function containerStatus(record: ContainerRecord, pod: Pod): ContainerStatus {
     ...(running && spec.resources?.requests ? { allocatedResources: spec.resources.requests } : {}),
     ...(record.everStarted ? { resources: spec.resources ?? {} } : {}),
     ...(mounts.length > 0 ? { volumeMounts: mounts } : {}),
-    ...(record.everStarted ? { user: { linux: { uid: user, gid: group, supplementalGroups: [group] } } } : {}),
+    ...(record.everStarted
+      ? { user: { linux: { uid: user, gid: group, supplementalGroups: [group] } } }
+      : {}),
   };
 }
 
@@ -116,7 +122,10 @@ function makeConditions(pod: Pod, facts: StatusFacts, phase: string): PodConditi
   const rejected = facts.failure !== undefined && facts.records.every((record) => !record.everStarted);
   const existing = pod.status?.conditions ?? [];
   return wanted
-    .filter(([type]) => !rejected || type === 'PodScheduled' || existing.some((condition) => condition.type === type))
+    .filter(
+      ([type]) =>
+        !rejected || type === 'PodScheduled' || existing.some((condition) => condition.type === type),
+    )
     .map(([type, verdict]): PodCondition => {
       const before = existing.find((condition) => condition.type === type);
       const kept = before?.status === verdict.status ? before.lastTransitionTime : undefined;
@@ -143,16 +152,23 @@ function containersReadyVerdict(facts: StatusFacts, phase: string): Verdict {
     .filter((record) => (record.kind === 'sidecar' || record.kind === 'main') && !record.ready)
     .map((record) => record.name);
   if (unready.length === 0) return { status: 'True' };
-  return { status: 'False', reason: 'ContainersNotReady', message: `containers with unready status: ${listed(unready)}` };
+  return {
+    status: 'False',
+    reason: 'ContainersNotReady',
+    message: `containers with unready status: ${listed(unready)}`,
+  };
 }
 
 function readyVerdict(pod: Pod, containersReady: Verdict): Verdict {
   if (containersReady.status !== 'True') return containersReady;
   const missing = (pod.spec.readinessGates ?? []).flatMap((gate) => {
     const condition = pod.status?.conditions?.find((other) => other.type === gate.conditionType);
-    if (!condition) return [`corresponding condition of pod readiness gate "${gate.conditionType}" does not exist.`];
+    if (!condition)
+      return [`corresponding condition of pod readiness gate "${gate.conditionType}" does not exist.`];
     if (condition.status === 'True') return [];
-    return [`the status of pod readiness gate "${gate.conditionType}" is not "True", but ${condition.status}`];
+    return [
+      `the status of pod readiness gate "${gate.conditionType}" is not "True", but ${condition.status}`,
+    ];
   });
   if (missing.length === 0) return { status: 'True' };
   return { status: 'False', reason: 'ReadinessGatesNotReady', message: missing.join(', ') };
@@ -162,10 +178,18 @@ function initializedVerdict(facts: StatusFacts, phase: string): Verdict {
   if (phase === 'Succeeded') return { status: 'True', reason: 'PodCompleted' };
   if (facts.records.some((record) => record.kind === 'main' && record.everStarted)) return { status: 'True' };
   const incomplete = facts.records
-    .filter((record) => (record.kind === 'init' && record.state.terminated?.exitCode !== 0) || (record.kind === 'sidecar' && !record.started))
+    .filter(
+      (record) =>
+        (record.kind === 'init' && record.state.terminated?.exitCode !== 0) ||
+        (record.kind === 'sidecar' && !record.started),
+    )
     .map((record) => record.name);
   if (incomplete.length === 0) return { status: 'True' };
-  return { status: 'False', reason: 'ContainersNotInitialized', message: `containers with incomplete status: ${listed(incomplete)}` };
+  return {
+    status: 'False',
+    reason: 'ContainersNotInitialized',
+    message: `containers with incomplete status: ${listed(incomplete)}`,
+  };
 }
 
 /** Models pkg/apis/core/v1/helper/qos.ComputePodQOS. */
@@ -173,9 +197,15 @@ export function qosClass(pod: Pod): string {
   const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
   const asked = containers.flatMap((container) => {
     const { requests = {}, limits = {} } = container.resources ?? {};
-    return ['cpu', 'memory'].flatMap((name) => (requests[name] ?? limits[name] ? [{ request: requests[name] ?? limits[name], limit: limits[name] }] : []));
+    return ['cpu', 'memory'].flatMap((name) =>
+      (requests[name] ?? limits[name])
+        ? [{ request: requests[name] ?? limits[name], limit: limits[name] }]
+        : [],
+    );
   });
   if (asked.length === 0) return 'BestEffort';
-  const guaranteed = asked.length === containers.length * 2 && asked.every((one) => one.limit !== undefined && one.request === one.limit);
+  const guaranteed =
+    asked.length === containers.length * 2 &&
+    asked.every((one) => one.limit !== undefined && one.request === one.limit);
   return guaranteed ? 'Guaranteed' : 'Burstable';
 }

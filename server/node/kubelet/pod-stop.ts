@@ -44,7 +44,10 @@ async function stopOne(record: ContainerRecord, options: StopOptions, deadline: 
   }
   const signal = record.spec.lifecycle?.stopSignal;
   run.signal(signal === 'SIGINT' || signal === 'SIGQUIT' || signal === 'SIGHUP' ? signal : 'SIGTERM');
-  const left = options.graceMilliseconds === 0 ? 0 : Math.max(record.spec.lifecycle?.preStop ? MINIMUM_GRACE : 0, deadline - clock.now());
+  const left =
+    options.graceMilliseconds === 0
+      ? 0
+      : Math.max(record.spec.lifecycle?.preStop ? MINIMUM_GRACE : 0, deadline - clock.now());
   await endWithin(run, left, clock);
 }
 

@@ -1,7 +1,18 @@
 import { type Clock, errorMessage, type Logger, type Timer } from '#server/base';
 import { type Client, ConnectionError } from '#server/client';
 import {
-  type KeyToPath, type KubeObject, type Pod, quantityToNumber, serviceAccounts, StatusError, type TokenRequest, type Volume, type VolumeProjection,
+  configMaps,
+  type KeyToPath,
+  type KubeObject,
+  type Pod,
+  quantityToNumber,
+  type Resource,
+  StatusError,
+  secrets,
+  serviceAccounts,
+  type TokenRequest,
+  type Volume,
+  type VolumeProjection,
 } from '#server/kube';
 import type { FileSystem } from '../contract.ts';
 import { createMemoryFileSystem, type MemoryFileSystem } from '../files/memory-files.ts';
@@ -56,11 +67,15 @@ export function createPodVolumes(options: PodVolumesOptions): PodVolumes {
   const tokens = new Map<string, { token: string; timer: Timer }>();
   let stopped = false;
 
-  const follow = async <T>(kind: 'configMap' | 'secret', name: string): Promise<T | undefined> => {
-    const key = `${kind}/${name}`;
+  const follow = async <T extends KubeObject>(
+    resource: Resource<T>,
+    name: string,
+  ): Promise<T | undefined> => {
+    const key = `${resource.plural}/${name}`;
+    // The key names the resource, and a resource has one shape.
     let entry = followed.get(key) as Followed<T> | undefined;
     if (!entry) {
-      entry = objects[kind](namespace, name, onObject) as unknown as Followed<T>;
+      entry = objects.follow(resource, namespace, name, onObject);
       followed.set(key, entry);
     }
     await entry.known;
@@ -78,7 +93,8 @@ export function createPodVolumes(options: PodVolumesOptions): PodVolumes {
       try {
         write(volume, await payloadOf(volume));
       } catch (error) {
-        if (!(error instanceof VolumeError)) log.debug({ volume: volume.name, err: errorMessage(error) }, 'volume not updated');
+        if (!(error instanceof VolumeError))
+          log.debug({ volume: volume.name, err: errorMessage(error) }, 'volume not updated');
       }
     }
   };
@@ -87,20 +103,21 @@ export function createPodVolumes(options: PodVolumesOptions): PodVolumes {
     source: { name?: string; items?: KeyToPath[]; optional?: boolean },
     mode: number,
   ): Promise<Payload> => {
-    const object = await follow<{ data?: Record<string, string>; binaryData?: Record<string, string> }>('configMap', source.name ?? '');
+    const object = await follow(configMaps, source.name ?? '');
     if (!object) {
       if (source.optional) return new Map();
       throw new VolumeError(`configmap "${source.name}" not found`);
     }
     const data = new Map<string, Uint8Array | string>(Object.entries(object.data ?? {}));
-    for (const [key, value] of Object.entries(object.binaryData ?? {})) data.set(key, Buffer.from(value, 'base64'));
+    for (const [key, value] of Object.entries(object.binaryData ?? {}))
+      data.set(key, Buffer.from(value, 'base64'));
     return pick(data, source, mode, 'configmap references non-existent config key');
   };
   const fromSecret = async (
     source: { name?: string; items?: KeyToPath[]; optional?: boolean },
     mode: number,
   ): Promise<Payload> => {
-    const object = await follow<{ data?: Record<string, string> }>('secret', source.name ?? '');
+    const object = await follow(secrets, source.name ?? '');
     if (!object) {
       if (source.optional) return new Map();
       throw new VolumeError(`secret "${source.name}" not found`);
@@ -110,20 +127,38 @@ export function createPodVolumes(options: PodVolumesOptions): PodVolumes {
     );
     return pick(data, source, mode, 'references non-existent secret key');
   };
-  const fromDownward = (items: readonly { path: string; fieldRef?: { fieldPath: string }; resourceFieldRef?: object; mode?: number }[], mode: number): Payload => {
+  const fromDownward = (
+    items: readonly {
+      path: string;
+      fieldRef?: { fieldPath: string };
+      resourceFieldRef?: object;
+      mode?: number;
+    }[],
+    mode: number,
+  ): Payload => {
     const payload: Payload = new Map();
     for (const item of items) {
-      if (item.fieldRef) payload.set(item.path, { content: fieldValue(pod, item.fieldRef.fieldPath, {}) ?? '', mode: item.mode ?? mode });
+      if (item.fieldRef)
+        payload.set(item.path, {
+          content: fieldValue(pod, item.fieldRef.fieldPath, {}) ?? '',
+          mode: item.mode ?? mode,
+        });
     }
     return payload;
   };
-  const fromToken = async (source: { audience?: string; expirationSeconds?: number; path: string }, mode: number): Promise<Payload> => {
+  const fromToken = async (
+    source: { audience?: string; expirationSeconds?: number; path: string },
+    mode: number,
+  ): Promise<Payload> => {
     const key = `${source.audience ?? ''}/${source.expirationSeconds ?? DEFAULT_TOKEN_SECONDS}`;
     const held = tokens.get(key);
     const token = held?.token ?? (await requestToken(source, key));
     return new Map([[source.path, { content: token, mode }]]);
   };
-  const requestToken = async (source: { audience?: string; expirationSeconds?: number }, key: string): Promise<string> => {
+  const requestToken = async (
+    source: { audience?: string; expirationSeconds?: number },
+    key: string,
+  ): Promise<string> => {
     const seconds = source.expirationSeconds ?? DEFAULT_TOKEN_SECONDS;
     const account = pod.spec.serviceAccountName || 'default';
     const request: TokenRequest & KubeObject = {
@@ -133,13 +168,25 @@ export function createPodVolumes(options: PodVolumesOptions): PodVolumes {
       spec: {
         audiences: source.audience ? [source.audience] : [],
         expirationSeconds: seconds,
-        boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: pod.metadata.name, uid: pod.metadata.uid ?? '' },
+        boundObjectRef: {
+          apiVersion: 'v1',
+          kind: 'Pod',
+          name: pod.metadata.name,
+          uid: pod.metadata.uid ?? '',
+        },
       },
     };
     try {
-      const answer = await client.createSubresource<TokenRequest & KubeObject>(serviceAccounts, { namespace, name: account }, 'token', request);
+      const answer = await client.createSubresource<TokenRequest & KubeObject>(
+        serviceAccounts,
+        { namespace, name: account },
+        'token',
+        request,
+      );
       const token = answer.status?.token ?? '';
-      const expires = answer.status?.expirationTimestamp ? Date.parse(answer.status.expirationTimestamp) : clock.now() + seconds * 1000;
+      const expires = answer.status?.expirationTimestamp
+        ? Date.parse(answer.status.expirationTimestamp)
+        : clock.now() + seconds * 1000;
       const timer = clock.after(Math.max(10_000, (expires - clock.now()) * TOKEN_REFRESH), () => {
         tokens.delete(key);
         void refresh();
@@ -166,16 +213,20 @@ export function createPodVolumes(options: PodVolumesOptions): PodVolumes {
       const { secretName, ...rest } = volume.secret;
       return fromSecret({ ...rest, name: secretName ?? '' }, volume.secret.defaultMode ?? 0o644);
     }
-    if (volume.downwardAPI) return fromDownward(volume.downwardAPI.items ?? [], volume.downwardAPI.defaultMode ?? 0o644);
+    if (volume.downwardAPI)
+      return fromDownward(volume.downwardAPI.items ?? [], volume.downwardAPI.defaultMode ?? 0o644);
     const payload: Payload = new Map();
     for (const source of volume.projected?.sources ?? []) {
-      for (const [path, file] of await fromProjection(source, volume.projected?.defaultMode ?? 0o644)) payload.set(path, file);
+      for (const [path, file] of await fromProjection(source, volume.projected?.defaultMode ?? 0o644))
+        payload.set(path, file);
     }
     return payload;
   };
   const write = (volume: Volume, payload: Payload): void => {
     const known = written.get(volume.name);
-    const digest = JSON.stringify([...payload].map(([path, file]) => [path, file.mode, Buffer.from(file.content).toString('base64')]));
+    const digest = JSON.stringify(
+      [...payload].map(([path, file]) => [path, file.mode, Buffer.from(file.content).toString('base64')]),
+    );
     if (known?.last === digest) return;
     const files = known?.files ?? createMemoryFileSystem(undefined, { clock, limitBytes: PROJECTED_LIMIT });
     writeAtomically(files, payload, clock.now());
@@ -186,10 +237,15 @@ export function createPodVolumes(options: PodVolumesOptions): PodVolumes {
 
   const setUpOne = async (volume: Volume): Promise<void> => {
     if (volume.emptyDir) {
-      const limit = volume.emptyDir.sizeLimit ? Math.min(EMPTY_DIR_LIMIT, quantityToNumber(volume.emptyDir.sizeLimit)) : EMPTY_DIR_LIMIT;
+      const limit = volume.emptyDir.sizeLimit
+        ? Math.min(EMPTY_DIR_LIMIT, quantityToNumber(volume.emptyDir.sizeLimit))
+        : EMPTY_DIR_LIMIT;
       ready.set(volume.name, { files: createMemoryFileSystem(undefined, { clock, limitBytes: limit }) });
     } else if (volume.hostPath) {
-      ready.set(volume.name, { files: options.hostFiles, source: hostPath(options.hostFiles, volume.hostPath) });
+      ready.set(volume.name, {
+        files: options.hostFiles,
+        source: hostPath(options.hostFiles, volume.hostPath),
+      });
     } else if (volume.configMap || volume.secret || volume.projected || volume.downwardAPI) {
       write(volume, await payloadOf(volume));
     } else {
@@ -214,7 +270,12 @@ export function createPodVolumes(options: PodVolumesOptions): PodVolumes {
     mount: (name) => ready.get(name),
     podChanged(next) {
       pod = next;
-      if ((pod.spec.volumes ?? []).some((volume) => volume.downwardAPI ?? volume.projected?.sources?.some((source) => source.downwardAPI))) void refresh();
+      if (
+        (pod.spec.volumes ?? []).some(
+          (volume) => volume.downwardAPI ?? volume.projected?.sources?.some((source) => source.downwardAPI),
+        )
+      )
+        void refresh();
     },
     stop() {
       stopped = true;
@@ -279,10 +340,15 @@ function hostPath(host: FileSystem, source: { path: string; type?: string }): st
     const stat = host.stat(path);
     return stat.type === 'symlink' ? true : stat.type === 'directory';
   })();
-  if ((type === 'Directory' || type === 'DirectoryOrCreate') && !isDirectory) throw new VolumeError(`hostPath type check failed: ${source.path} is not a directory`);
-  if ((type === 'File' || type === 'FileOrCreate') && (!host.exists(path) || host.stat(path).type === 'directory')) {
+  if ((type === 'Directory' || type === 'DirectoryOrCreate') && !isDirectory)
+    throw new VolumeError(`hostPath type check failed: ${source.path} is not a directory`);
+  if (
+    (type === 'File' || type === 'FileOrCreate') &&
+    (!host.exists(path) || host.stat(path).type === 'directory')
+  ) {
     throw new VolumeError(`hostPath type check failed: ${source.path} is not a file`);
   }
-  if (type === 'Socket' && !host.exists(path)) throw new VolumeError(`hostPath type check failed: ${source.path} is not a socket file`);
+  if (type === 'Socket' && !host.exists(path))
+    throw new VolumeError(`hostPath type check failed: ${source.path} is not a socket file`);
   return path;
 }

@@ -1,12 +1,19 @@
 import { errorMessage, type Timer } from '#server/base';
-import { type Container, formatTime, isNotFound, type Pod, pods } from '#server/kube';
-import { FileError, type FileSystem } from '../contract.ts';
+import { formatTime, isNotFound, type Pod, pods } from '#server/kube';
 import type { AttachedNamespace } from '../network/contract.ts';
 import { admit } from './admission.ts';
-import { backoffLeft, type ContainerRecord, createContainerRecord, formatDuration, nextBackoff, restartsAfter } from './container-record.ts';
+import {
+  backoffLeft,
+  type ContainerRecord,
+  createContainerRecord,
+  formatDuration,
+  nextBackoff,
+  restartsAfter,
+} from './container-record.ts';
 import { startOne } from './container-start.ts';
 import type { PodContext } from './pod-context.ts';
-import { type PodNames, podNames, TERMINATION_LOG } from './pod-files.ts';
+import { type PodNames, podNames } from './pod-files.ts';
+import { applySpecs, createRecords, fieldPathOf, isPodOver, terminationMessage } from './pod-records.ts';
 import { makePodStatus } from './pod-status.ts';
 import { stopPodContainers } from './pod-stop.ts';
 import { createPodVolumes, type PodVolumes } from './pod-volumes.ts';
@@ -17,8 +24,6 @@ import { createStatusWriter } from './status-writer.ts';
 
 const MOUNT_RETRY = { first: 500, max: 122_000 };
 const NETWORK_RETRY = 10_000;
-const MAX_TERMINATION_MESSAGE = 4096;
-const FALLBACK_LOG = { lines: 80, bytes: 2048 };
 const DELETE_RETRY = 1_000;
 
 /** One pod on this node, from admission to its last container's end. Models pkg/kubelet/pod_workers.go and syncPod. */
@@ -40,12 +45,16 @@ export interface PodWorker {
   shutdown(graceMilliseconds: number): Promise<void>;
 }
 
-export function createPodWorker(context: PodContext, initial: Pod, options: { isStatic: boolean; onFinished: () => void }): PodWorker {
+export function createPodWorker(
+  context: PodContext,
+  initial: Pod,
+  options: { isStatic: boolean; onFinished: () => void },
+): PodWorker {
   const { clock, log, recorder } = context;
   let pod = initial;
   const uid = initial.metadata.uid ?? '';
   const stopping = new AbortController();
-  const records: ContainerRecord[] = [];
+  const records = createRecords(initial);
   const startTime = initial.status?.startTime ?? formatTime(clock.now());
   const writer = createStatusWriter(context);
   if (!options.isStatic) writer.setTarget(initial);
@@ -66,13 +75,17 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
   let deadline: Timer | undefined;
   const probes = new Map<ContainerRecord, { stop(): void }>();
 
-  for (const spec of pod.spec.initContainers ?? []) records.push(createContainerRecord(spec, spec.restartPolicy === 'Always' ? 'sidecar' : 'init', 'PodInitializing'));
-  const waiting = (pod.spec.initContainers ?? []).length > 0 ? 'PodInitializing' : 'ContainerCreating';
-  for (const spec of pod.spec.containers) records.push(createContainerRecord(spec, 'main', waiting));
-  restoreCounts(records, initial);
-
-  const subject = (): Pick<Pod, 'apiVersion' | 'kind' | 'metadata'> => ({ apiVersion: 'v1', kind: 'Pod', metadata: (options.isStatic ? mirror : undefined)?.metadata ?? pod.metadata });
-  const event = (type: 'Normal' | 'Warning', reason: string, message: string, record?: ContainerRecord): void => {
+  const subject = (): Pick<Pod, 'apiVersion' | 'kind' | 'metadata'> => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: (options.isStatic ? mirror : undefined)?.metadata ?? pod.metadata,
+  });
+  const event = (
+    type: 'Normal' | 'Warning',
+    reason: string,
+    message: string,
+    record?: ContainerRecord,
+  ): void => {
     if (silent) return;
     recorder.event(subject(), type, reason, message, record ? { fieldPath: fieldPathOf(record) } : {});
   };
@@ -82,17 +95,23 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
   const changed = (): void => {
     if (silent) return;
     const conditions = lastStatus?.conditions ?? [];
-    const seen = [...conditions, ...(pod.status?.conditions ?? []).filter((one) => !conditions.some((other) => other.type === one.type))];
-    lastStatus = makePodStatus({ ...pod, status: { ...pod.status, conditions: seen } }, {
-      records,
-      podIPs: podIPs(),
-      hostIPs: hostIPs(),
-      startTime,
-      sandboxReady: sandbox !== undefined,
-      failure,
-      terminated: finished,
-      now: clock.now(),
-    });
+    const seen = [
+      ...conditions,
+      ...(pod.status?.conditions ?? []).filter((one) => !conditions.some((other) => other.type === one.type)),
+    ];
+    lastStatus = makePodStatus(
+      { ...pod, status: { ...pod.status, conditions: seen } },
+      {
+        records,
+        podIPs: podIPs(),
+        hostIPs: hostIPs(),
+        startTime,
+        sandboxReady: sandbox !== undefined,
+        failure,
+        terminated: finished,
+        now: clock.now(),
+      },
+    );
     writer.write(lastStatus);
   };
   const schedule = (milliseconds: number): void => {
@@ -127,7 +146,7 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
     }
     if (failure) return;
     if (!admitted && !admitOrFail()) return;
-    if (isOver()) {
+    if (isPodOver(records, pod.spec.restartPolicy ?? 'Always')) {
       void terminate(pod.spec.terminationGracePeriodSeconds ?? 30);
       return;
     }
@@ -157,12 +176,16 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
     admitted = true;
     changed();
     const seconds = pod.spec.activeDeadlineSeconds;
-    if (seconds !== undefined) deadline = clock.after(Math.max(0, Date.parse(startTime) + seconds * 1000 - clock.now()), onDeadline);
+    if (seconds !== undefined)
+      deadline = clock.after(Math.max(0, Date.parse(startTime) + seconds * 1000 - clock.now()), onDeadline);
     return true;
   };
   const onDeadline = (): void => {
     if (finished || termination) return;
-    failure = { reason: 'DeadlineExceeded', message: 'Pod was active on the node longer than the specified deadline' };
+    failure = {
+      reason: 'DeadlineExceeded',
+      message: 'Pod was active on the node longer than the specified deadline',
+    };
     event('Normal', 'DeadlineExceeded', failure.message);
     void terminate(pod.spec.terminationGracePeriodSeconds ?? 30);
   };
@@ -198,7 +221,8 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
       mountBackoff = { delay: 0, until: 0 };
       return true;
     }
-    for (const [name, reason] of missing) event('Warning', 'FailedMount', `MountVolume.SetUp failed for volume "${name}" : ${reason}`);
+    for (const [name, reason] of missing)
+      event('Warning', 'FailedMount', `MountVolume.SetUp failed for volume "${name}" : ${reason}`);
     const delay = before.delay === 0 ? MOUNT_RETRY.first : Math.min(MOUNT_RETRY.max, before.delay * 2);
     mountBackoff = { delay, until: clock.now() + delay };
     schedule(delay);
@@ -210,8 +234,21 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
     const ip = onHost ? undefined : context.addresses.allocate();
     if (!onHost && ip === undefined) return false;
     const ips = onHost ? hostIPs() : [ip ?? ''];
-    const names = podNames({ pod, config: context.config, nodeHostname: context.hostname, podIPs: ips, hostResolver: { nameservers: context.config.clusterDNS, search: [], ndots: 1, hosts: { [context.hostname]: context.nodeNetwork.ips[0] ?? '127.0.0.1' } } });
-    const network = onHost ? context.nodeNetwork : context.network.attach({ kind: 'pod', ips, nodeName: context.nodeName, resolver: names.resolver });
+    const names = podNames({
+      pod,
+      config: context.config,
+      nodeHostname: context.hostname,
+      podIPs: ips,
+      hostResolver: {
+        nameservers: context.config.clusterDNS,
+        search: [],
+        ndots: 1,
+        hosts: { [context.hostname]: context.nodeNetwork.ips[0] ?? '127.0.0.1' },
+      },
+    });
+    const network = onHost
+      ? context.nodeNetwork
+      : context.network.attach({ kind: 'pod', ips, nodeName: context.nodeName, resolver: names.resolver });
     sandbox = { network, ips, names, own: !onHost };
     return true;
   };
@@ -226,7 +263,8 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
     for (const record of records.filter((one) => one.kind === 'init' || one.kind === 'sidecar')) {
       if (record.kind === 'init' && (everRan || record.state.terminated?.exitCode === 0)) continue;
       await consider(record);
-      const done = record.kind === 'init' ? record.state.terminated?.exitCode === 0 : everRan || record.started;
+      const done =
+        record.kind === 'init' ? record.state.terminated?.exitCode === 0 : everRan || record.started;
       if (!done) {
         if (wait !== undefined) schedule(wait);
         return;
@@ -238,7 +276,8 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
       const { targetContainerName: _, ...container } = spec;
       records.push(createContainerRecord(container, 'ephemeral', 'ContainerCreating'));
     }
-    for (const record of records.filter((one) => one.kind === 'ephemeral' && !one.everStarted)) await consider(record);
+    for (const record of records.filter((one) => one.kind === 'ephemeral' && !one.everStarted))
+      await consider(record);
     if (wait !== undefined) schedule(wait);
   };
   /** Starts a container that should run and does not. Returns after how long to look again. */
@@ -249,14 +288,28 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
     if (record.everStarted) {
       const finishedAt = ended?.finishedAt ?? record.lastState?.finishedAt;
       const since = finishedAt ? Date.parse(finishedAt) : 0;
-      const left = backoffLeft(record.restart, Math.max(since, record.restart.since > since ? since : 0), clock.now());
+      const left = backoffLeft(
+        record.restart,
+        Math.max(since, record.restart.since > since ? since : 0),
+        clock.now(),
+      );
       if (left > 0) {
         const fullName = `${pod.metadata.name}_${pod.metadata.namespace}(${uid})`;
         if (record.state.waiting?.reason !== 'CrashLoopBackOff') {
-          event('Warning', 'BackOff', `Back-off restarting failed container ${record.name} in pod ${fullName}`, record);
+          event(
+            'Warning',
+            'BackOff',
+            `Back-off restarting failed container ${record.name} in pod ${fullName}`,
+            record,
+          );
         }
         if (ended) record.lastState = ended;
-        record.state = { waiting: { reason: 'CrashLoopBackOff', message: `back-off ${formatDuration(record.restart.delay)} restarting failed container=${record.name} pod=${fullName}` } };
+        record.state = {
+          waiting: {
+            reason: 'CrashLoopBackOff',
+            message: `back-off ${formatDuration(record.restart.delay)} restarting failed container=${record.name} pod=${fullName}`,
+          },
+        };
         return left;
       }
       nextBackoff(record.restart, since, clock.now());
@@ -278,7 +331,15 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
     return undefined;
   };
   const probeTarget = (record: ContainerRecord): ProbeTarget | undefined =>
-    record.run && { pod, container: record.spec, run: record.run, podIP: podIPs()[0] ?? '127.0.0.1', nodeNetwork: context.nodeNetwork, network: context.network, clock };
+    record.run && {
+      pod,
+      container: record.spec,
+      run: record.run,
+      podIP: podIPs()[0] ?? '127.0.0.1',
+      nodeNetwork: context.nodeNetwork,
+      network: context.network,
+      clock,
+    };
   const afterStart = (record: ContainerRecord): void => {
     const { run } = record;
     const target = probeTarget(record);
@@ -286,36 +347,50 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
     void run.exited.then((code) => onExit(record, code));
     const hook = record.spec.lifecycle?.postStart;
     if (hook) {
-      void runHook(target, hook, stopping.signal).then((problem) => {
-        if (problem === undefined || record.run !== run) return;
-        event('Warning', 'FailedPostStartHook', `PostStartHook failed: ${problem}`, record);
-        event('Normal', 'Killing', 'FailedPostStartHook', record);
-        run.kill();
-      }, () => undefined);
+      void runHook(target, hook, stopping.signal).then(
+        (problem) => {
+          if (problem === undefined || record.run !== run) return;
+          event('Warning', 'FailedPostStartHook', `PostStartHook failed: ${problem}`, record);
+          event('Normal', 'Killing', 'FailedPostStartHook', record);
+          run.kill();
+        },
+        () => undefined,
+      );
     }
     if (record.kind === 'ephemeral' || record.kind === 'init') {
       changed();
       return;
     }
-    probes.set(record, startProbes(target, {
-      started: () => {
-        record.started = true;
-        if (record.kind === 'sidecar') kick();
-        else changed();
-      },
-      ready: (isReady) => {
-        if (record.ready === isReady || record.run !== run) return;
-        record.ready = isReady;
-        changed();
-      },
-      failed: (kind) => {
-        event('Normal', 'Killing', `Container ${record.name} failed ${kind} probe, will be restarted`, record);
-        const grace = (record.spec.livenessProbe?.terminationGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30) * 1000;
-        run.signal('SIGTERM');
-        clock.after(grace, () => run.kill());
-      },
-      unhealthy: (_kind, output) => event('Warning', 'Unhealthy', output, record),
-    }));
+    probes.set(
+      record,
+      startProbes(target, {
+        started: () => {
+          record.started = true;
+          if (record.kind === 'sidecar') kick();
+          else changed();
+        },
+        ready: (isReady) => {
+          if (record.ready === isReady || record.run !== run) return;
+          record.ready = isReady;
+          changed();
+        },
+        failed: (kind) => {
+          event(
+            'Normal',
+            'Killing',
+            `Container ${record.name} failed ${kind} probe, will be restarted`,
+            record,
+          );
+          const grace =
+            (record.spec.livenessProbe?.terminationGracePeriodSeconds ??
+              pod.spec.terminationGracePeriodSeconds ??
+              30) * 1000;
+          run.signal('SIGTERM');
+          clock.after(grace, () => run.kill());
+        },
+        unhealthy: (_kind, output) => event('Warning', 'Unhealthy', output, record),
+      }),
+    );
     changed();
   };
   const onExit = (record: ContainerRecord, exitCode: number): void => {
@@ -339,16 +414,6 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
     changed();
     kick();
   };
-  /** Nothing is left to run: every main container ended for good, or an init container failed for good. */
-  const isOver = (): boolean => {
-    const policy = pod.spec.restartPolicy ?? 'Always';
-    const over = (record: ContainerRecord): boolean => {
-      const code = record.state.terminated?.exitCode;
-      return code !== undefined && !restartsAfter(record, policy, code);
-    };
-    if (records.some((record) => record.kind === 'init' && over(record) && record.state.terminated?.exitCode !== 0)) return true;
-    return records.filter((record) => record.kind === 'main').every(over);
-  };
   const terminate = (graceSeconds: number): Promise<void> => {
     termination ??= (async () => {
       timer?.cancel();
@@ -367,7 +432,8 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
           const target = probeTarget(record);
           if (!hook || !target) return;
           const problem = await runHook(target, hook, signal);
-          if (problem !== undefined) event('Warning', 'FailedPreStopHook', `PreStopHook failed: ${problem}`, record);
+          if (problem !== undefined)
+            event('Warning', 'FailedPreStopHook', `PreStopHook failed: ${problem}`, record);
         },
       });
       await settle();
@@ -398,11 +464,18 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
   const deleteObject = async (): Promise<void> => {
     while (!silent) {
       try {
-        await context.client.delete(pods, { namespace: pod.metadata.namespace, name: pod.metadata.name }, { gracePeriodSeconds: 0, preconditions: { uid } });
+        await context.client.delete(
+          pods,
+          { namespace: pod.metadata.namespace, name: pod.metadata.name },
+          { gracePeriodSeconds: 0, preconditions: { uid } },
+        );
         return;
       } catch (error) {
         if (isNotFound(error)) return;
-        log.debug({ pod: pod.metadata.name, err: errorMessage(error) }, 'the pod could not be deleted from the API');
+        log.debug(
+          { pod: pod.metadata.name, err: errorMessage(error) },
+          'the pod could not be deleted from the API',
+        );
         await rest(clock, DELETE_RETRY, shutdownSignal.signal);
       }
     }
@@ -423,10 +496,12 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
       const before = pod;
       pod = next;
       if (!options.isStatic) writer.setTarget(next);
-      for (const record of applySpecs(records, next)) event('Normal', 'Killing', `Container ${record.name} definition changed, will be restarted`, record);
+      for (const record of applySpecs(records, next))
+        event('Normal', 'Killing', `Container ${record.name} definition changed, will be restarted`, record);
       volumes?.podChanged(next);
       if (finished) {
-        if (next.metadata.deletionTimestamp !== undefined && before.metadata.deletionTimestamp === undefined) void deleteObject();
+        if (next.metadata.deletionTimestamp !== undefined && before.metadata.deletionTimestamp === undefined)
+          void deleteObject();
         return;
       }
       kick();
@@ -439,7 +514,9 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
     async remove() {
       silent = !options.isStatic || mirror === undefined;
       writer.stop();
-      await terminate(pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30);
+      await terminate(
+        pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30,
+      );
     },
     wake: () => {
       if (!finished && lastStatus) changed();
@@ -454,60 +531,16 @@ export function createPodWorker(context: PodContext, initial: Pod, options: { is
       shutdownSignal.abort();
       for (const probe of probes.values()) probe.stop();
       if (grace === 0) for (const record of records) record.run?.kill();
-      else await stopPodContainers({ records, graceMilliseconds: grace, clock, announce: () => undefined, preStop: async () => undefined });
+      else
+        await stopPodContainers({
+          records,
+          graceMilliseconds: grace,
+          clock,
+          announce: () => undefined,
+          preStop: async () => undefined,
+        });
       finished = true;
       release();
     },
   };
-}
-
-/** Counts and last states survive a kubelet that starts over: the API has them. */
-function restoreCounts(records: readonly ContainerRecord[], pod: Pod): void {
-  const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
-  for (const record of records) {
-    const before = statuses.find((status) => status.name === record.name);
-    if (!before?.containerID) continue;
-    const ended = before.state?.terminated ?? (before.state?.running ? { exitCode: 255, reason: 'Unknown', startedAt: before.state.running.startedAt ?? '', finishedAt: pod.status?.startTime ?? '', containerID: before.containerID } : before.lastState?.terminated);
-    if (record.kind === 'init' && before.state?.terminated?.exitCode === 0) {
-      record.state = { terminated: before.state.terminated };
-      record.ready = true;
-    }
-    record.lastState = ended;
-    record.restartCount = before.restartCount;
-    record.containerID = before.containerID;
-    record.everStarted = true;
-  }
-}
-
-/** Images of running pods may be changed: the container is restarted with the new one. */
-function applySpecs(records: readonly ContainerRecord[], pod: Pod): ContainerRecord[] {
-  const restarted: ContainerRecord[] = [];
-  const specs: Container[] = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
-  for (const record of records) {
-    const next = specs.find((spec) => spec.name === record.name);
-    if (!next || record.kind === 'ephemeral') continue;
-    const replaced = next.image !== record.spec.image;
-    record.spec = next;
-    if (!replaced || record.kind !== 'main' || !record.run) continue;
-    record.run.signal('SIGTERM');
-    restarted.push(record);
-  }
-  return restarted;
-}
-
-function fieldPathOf(record: ContainerRecord): string {
-  const list = record.kind === 'main' ? 'containers' : record.kind === 'ephemeral' ? 'ephemeralContainers' : 'initContainers';
-  return `spec.${list}{${record.name}}`;
-}
-
-function terminationMessage(record: ContainerRecord, exitCode: number, files: FileSystem | undefined): string {
-  const path = record.spec.terminationMessagePath ?? TERMINATION_LOG;
-  try {
-    const written = files?.exists(path) ? Buffer.from(files.readFile(path)).subarray(0, MAX_TERMINATION_MESSAGE).toString('utf8') : '';
-    if (written !== '') return written;
-  } catch (error) {
-    if (!(error instanceof FileError)) throw error;
-  }
-  if (record.spec.terminationMessagePolicy !== 'FallbackToLogsOnError' || exitCode === 0) return '';
-  return record.log?.tail(FALLBACK_LOG.lines, FALLBACK_LOG.bytes) ?? '';
 }

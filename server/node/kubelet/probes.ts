@@ -4,7 +4,7 @@ import type { Clock, Timer } from '#server/base';
 import { type Container, type LifecycleHandler, type Pod, type Probe } from '#server/kube';
 import { NetworkError, type NetworkNamespace } from '../contract.ts';
 import type { Network } from '../network/contract.ts';
-import { httpRequest, HttpFailure } from '../network/http-client.ts';
+import { HttpFailure, httpRequest } from '../network/http-client.ts';
 import type { RunningContainer } from '../runtime/container.ts';
 
 export type ProbeKind = 'startup' | 'liveness' | 'readiness';
@@ -45,21 +45,25 @@ export function startProbes(target: ProbeTarget, callbacks: ProbeCallbacks): { s
     if (stopped) return;
     callbacks.started();
     if (container.readinessProbe) {
-      stops.push(runProbe(target, 'readiness', container.readinessProbe, {
-        success: () => callbacks.ready(true),
-        failure: () => callbacks.ready(false),
-        output: (text) => callbacks.unhealthy('readiness', text),
-      }));
+      stops.push(
+        runProbe(target, 'readiness', container.readinessProbe, {
+          success: () => callbacks.ready(true),
+          failure: () => callbacks.ready(false),
+          output: (text) => callbacks.unhealthy('readiness', text),
+        }),
+      );
     } else callbacks.ready(true);
     if (container.livenessProbe) {
-      stops.push(runProbe(target, 'liveness', container.livenessProbe, {
-        success: () => undefined,
-        failure: () => {
-          stop();
-          callbacks.failed('liveness');
-        },
-        output: (text) => callbacks.unhealthy('liveness', text),
-      }));
+      stops.push(
+        runProbe(target, 'liveness', container.livenessProbe, {
+          success: () => undefined,
+          failure: () => {
+            stop();
+            callbacks.failed('liveness');
+          },
+          output: (text) => callbacks.unhealthy('liveness', text),
+        }),
+      );
     }
   };
   if (container.startupProbe) {
@@ -95,8 +99,12 @@ function runProbe(
   const tick = async (): Promise<void> => {
     const result = await probeOnce(target, probe);
     if (stopped) return;
-    if (!result.ok) on.output(`${kind === 'startup' ? 'Startup' : kind === 'liveness' ? 'Liveness' : 'Readiness'} probe ${result.error ? 'errored' : 'failed'}: ${result.output}`);
-    streak = streak.ok === result.ok ? { ok: result.ok, count: streak.count + 1 } : { ok: result.ok, count: 1 };
+    if (!result.ok)
+      on.output(
+        `${kind === 'startup' ? 'Startup' : kind === 'liveness' ? 'Liveness' : 'Readiness'} probe ${result.error ? 'errored' : 'failed'}: ${result.output}`,
+      );
+    streak =
+      streak.ok === result.ok ? { ok: result.ok, count: streak.count + 1 } : { ok: result.ok, count: 1 };
     if (result.ok && streak.count >= successes) on.success();
     if (!result.ok && streak.count >= failures) on.failure();
     if (!stopped) timer = clock.after(period, () => void tick());
@@ -136,8 +144,10 @@ async function probeOnce(target: ProbeTarget, probe: Probe): Promise<ProbeResult
 }
 
 function timeoutText(target: ProbeTarget, probe: Probe, timeout: number): string {
-  if (probe.httpGet) return `Get "${probeUrl(target, probe.httpGet)}": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`;
-  if (probe.exec) return `command timed out: "${(probe.exec.command ?? []).join(' ')}" timed out after ${timeout / 1000}s`;
+  if (probe.httpGet)
+    return `Get "${probeUrl(target, probe.httpGet)}": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`;
+  if (probe.exec)
+    return `command timed out: "${(probe.exec.command ?? []).join(' ')}" timed out after ${timeout / 1000}s`;
   return `dial tcp ${target.podIP}:${portOf(target.container, probe.tcpSocket?.port ?? probe.grpc?.port)}: i/o timeout`;
 }
 
@@ -156,7 +166,11 @@ async function attempt(target: ProbeTarget, probe: Probe, signal: AbortSignal): 
   }
 }
 
-async function probeHttp(target: ProbeTarget, get: NonNullable<Probe['httpGet']>, signal: AbortSignal): Promise<ProbeResult> {
+async function probeHttp(
+  target: ProbeTarget,
+  get: NonNullable<Probe['httpGet']>,
+  signal: AbortSignal,
+): Promise<ProbeResult> {
   const host = get.host ?? target.podIP;
   const port = portOf(target.container, get.port);
   const path = get.path ?? '/';
@@ -172,7 +186,11 @@ async function probeHttp(target: ProbeTarget, get: NonNullable<Probe['httpGet']>
         port,
         tls: get.scheme === 'HTTPS',
         path: path.startsWith('/') ? path : `/${path}`,
-        headers: { 'User-Agent': 'kube-probe/1.36', Accept: '*/*', ...Object.fromEntries((get.httpHeaders ?? []).map((header) => [header.name, header.value])) },
+        headers: {
+          'User-Agent': 'kube-probe/1.36',
+          Accept: '*/*',
+          ...Object.fromEntries((get.httpHeaders ?? []).map((header) => [header.name, header.value])),
+        },
         host: `${host}:${port}`,
         signal,
         limit: MAX_OUTPUT,
@@ -192,19 +210,36 @@ function probeUrl(target: ProbeTarget, get: NonNullable<Probe['httpGet']>): stri
   return `${(get.scheme ?? 'HTTP').toLowerCase()}://${get.host ?? target.podIP}:${portOf(target.container, get.port)}${path.startsWith('/') ? path : `/${path}`}`;
 }
 
-async function probeExec(target: ProbeTarget, command: readonly string[], signal: AbortSignal): Promise<ProbeResult> {
+async function probeExec(
+  target: ProbeTarget,
+  command: readonly string[],
+  signal: AbortSignal,
+): Promise<ProbeResult> {
   const { exitCode, output, failure } = await runCollected(target.run, command, signal);
-  if (failure !== undefined) return { ok: false, output: `rpc error: code = Unknown desc = failed to exec in container: ${failure}`, error: true };
+  if (failure !== undefined)
+    return {
+      ok: false,
+      output: `rpc error: code = Unknown desc = failed to exec in container: ${failure}`,
+      error: true,
+    };
   return { ok: exitCode === 0, output };
 }
 
 /** Runs a command in a container and collects what it prints. */
-async function runCollected(run: RunningContainer, command: readonly string[], signal: AbortSignal): Promise<{ exitCode: number; output: string; failure?: string }> {
+async function runCollected(
+  run: RunningContainer,
+  command: readonly string[],
+  signal: AbortSignal,
+): Promise<{ exitCode: number; output: string; failure?: string }> {
   const sink = new PassThrough();
   const collected = collect(sink);
   const end = await run.exec(command, { stdout: sink, stderr: sink, tty: false, signal });
   sink.end();
-  return { exitCode: end.exitCode, output: await collected, ...(end.failure === undefined ? {} : { failure: end.failure }) };
+  return {
+    exitCode: end.exitCode,
+    output: await collected,
+    ...(end.failure === undefined ? {} : { failure: end.failure }),
+  };
 }
 
 async function collect(stream: Readable): Promise<string> {
@@ -235,7 +270,11 @@ export function dialText(error: NetworkError): string {
 }
 
 /** Runs a lifecycle hook. Resolves with what went wrong, undefined when nothing did. Models pkg/kubelet/lifecycle/handlers.go. */
-export async function runHook(target: ProbeTarget, hook: LifecycleHandler, signal: AbortSignal): Promise<string | undefined> {
+export async function runHook(
+  target: ProbeTarget,
+  hook: LifecycleHandler,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   if (hook.sleep) {
     await target.clock.sleep(hook.sleep.seconds * 1000, signal);
     return undefined;
@@ -243,7 +282,10 @@ export async function runHook(target: ProbeTarget, hook: LifecycleHandler, signa
   if (hook.exec) {
     const end = await runCollected(target.run, hook.exec.command ?? [], signal);
     if (end.exitCode === 0) return undefined;
-    return end.failure ?? `command '${(hook.exec.command ?? []).join(' ')}' exited with ${end.exitCode}: ${end.output}`;
+    return (
+      end.failure ??
+      `command '${(hook.exec.command ?? []).join(' ')}' exited with ${end.exitCode}: ${end.output}`
+    );
   }
   if (hook.httpGet) {
     const result = await attempt(target, { httpGet: hook.httpGet }, signal);

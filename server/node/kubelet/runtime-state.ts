@@ -14,7 +14,8 @@ export interface RuntimeState {
 
 export function watchRuntimeState(files: FileSystem, onChange: () => void): RuntimeState {
   const look = (): boolean =>
-    files.exists(CNI_DIRECTORY) && files.readdir(CNI_DIRECTORY).some((name) => /\.(conf|conflist|json)$/.test(name));
+    files.exists(CNI_DIRECTORY) &&
+    files.readdir(CNI_DIRECTORY).some((name) => /\.(conf|conflist|json)$/.test(name));
   let networkReady = look();
   const watch = files.watch(CNI_DIRECTORY, () => {
     const now = look();

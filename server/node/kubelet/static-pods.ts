@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { parse } from 'yaml';
 import { errorMessage, type Logger } from '#server/base';
 import type { Container, Pod } from '#server/kube';
-import { parse } from 'yaml';
 import { FileError, type FileSystem } from '../contract.ts';
 
 export const CONFIG_SOURCE = 'kubernetes.io/config.source';
@@ -72,7 +72,12 @@ function readManifests(
 }
 
 /** Throws when the text is no Pod. */
-function toStaticPod(text: string, file: string, options: { nodeName: string; now: () => number }, seen: Map<string, string>): Pod {
+function toStaticPod(
+  text: string,
+  file: string,
+  options: { nodeName: string; now: () => number },
+  seen: Map<string, string>,
+): Pod {
   const manifest = parse(text) as Partial<Pod> | null;
   if (manifest?.kind !== 'Pod' || !manifest.metadata?.name || !Array.isArray(manifest.spec?.containers)) {
     throw new FileError('EINVAL', file);
@@ -89,7 +94,12 @@ function toStaticPod(text: string, file: string, options: { nodeName: string; no
       name: `${manifest.metadata.name}-${options.nodeName}`,
       namespace: manifest.metadata.namespace ?? 'default',
       uid,
-      annotations: { ...manifest.metadata.annotations, [CONFIG_HASH]: uid, [CONFIG_SEEN]: since, [CONFIG_SOURCE]: 'file' },
+      annotations: {
+        ...manifest.metadata.annotations,
+        [CONFIG_HASH]: uid,
+        [CONFIG_SEEN]: since,
+        [CONFIG_SOURCE]: 'file',
+      },
     },
     spec: {
       restartPolicy: 'Always',

@@ -1,6 +1,6 @@
 import { type Clock, errorMessage, type Logger } from '#server/base';
 import { type Client, ConnectionError } from '#server/client';
-import { deepEqual, isConflict, isNotFound, type Pod, pods, type PodStatus } from '#server/kube';
+import { deepEqual, isConflict, isNotFound, type Pod, type PodStatus, pods } from '#server/kube';
 import { rest } from './retry.ts';
 
 const RETRY_DELAY = 1_000;
@@ -39,7 +39,10 @@ export function createStatusWriter(options: { client: Client; clock: Clock; log:
         const after = await client.patch(
           pods,
           { namespace: pod.metadata.namespace, name: pod.metadata.name },
-          { type: 'strategic', body: { metadata: { uid: pod.metadata.uid }, status: asPatch(pod.status, status) } },
+          {
+            type: 'strategic',
+            body: { metadata: { uid: pod.metadata.uid }, status: asPatch(pod.status, status) },
+          },
           { subresource: 'status' },
         );
         written = status;
@@ -48,7 +51,10 @@ export function createStatusWriter(options: { client: Client; clock: Clock; log:
       } catch (error) {
         if (isNotFound(error) || isConflict(error)) {
           written = status;
-          log.debug({ pod: pod.metadata.name, err: errorMessage(error) }, 'the pod whose status was written is gone');
+          log.debug(
+            { pod: pod.metadata.name, err: errorMessage(error) },
+            'the pod whose status was written is gone',
+          );
           continue;
         }
         const level = error instanceof ConnectionError ? 'debug' : 'warn';
@@ -69,7 +75,14 @@ export function createStatusWriter(options: { client: Client; clock: Clock; log:
     setTarget(pod) {
       if (pod?.metadata.uid !== target?.metadata.uid) written = undefined;
       // Somebody else wrote this status: compare with what the server has.
-      else if (pod && written && pod.metadata.resourceVersion !== target?.metadata.resourceVersion && !holds(pod.status, written) && !working) written = undefined;
+      else if (
+        pod &&
+        written &&
+        pod.metadata.resourceVersion !== target?.metadata.resourceVersion &&
+        !holds(pod.status, written) &&
+        !working
+      )
+        written = undefined;
       target = pod;
       kick();
     },
@@ -91,7 +104,13 @@ function holds(status: PodStatus | undefined, wanted: PodStatus): boolean {
     if (key !== 'conditions') return deepEqual((status as Record<string, unknown>)[key], value);
     return (wanted.conditions ?? []).every((condition) => {
       const there = status.conditions?.find((other) => other.type === condition.type);
-      return there && there.status === condition.status && there.reason === condition.reason && there.message === condition.message && there.observedGeneration === condition.observedGeneration;
+      return (
+        there &&
+        there.status === condition.status &&
+        there.reason === condition.reason &&
+        there.message === condition.message &&
+        there.observedGeneration === condition.observedGeneration
+      );
     });
   });
 }
@@ -101,7 +120,9 @@ function asPatch(before: PodStatus | undefined, status: PodStatus): object {
   const replaced = (name: 'podIPs' | 'hostIPs'): object => {
     const now = status[name];
     const old = before?.[name] ?? [];
-    return now && old.some((ip) => !now.some((other) => other.ip === ip.ip)) ? { [name]: [...now, { $patch: 'replace' }] } : {};
+    return now && old.some((ip) => !now.some((other) => other.ip === ip.ip))
+      ? { [name]: [...now, { $patch: 'replace' }] }
+      : {};
   };
   return { ...status, ...replaced('podIPs'), ...replaced('hostIPs') };
 }

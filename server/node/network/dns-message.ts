@@ -2,7 +2,14 @@ import { OperationalError } from '#server/base';
 
 /** The DNS record types this network speaks, by number (RFC 1035, 2782, 3596). */
 export const RECORD_TYPES = { A: 1, NS: 2, CNAME: 5, SOA: 6, PTR: 12, TXT: 16, AAAA: 28, SRV: 33 } as const;
-export const RESPONSE_CODES = { NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 5 } as const;
+export const RESPONSE_CODES = {
+  NOERROR: 0,
+  FORMERR: 1,
+  SERVFAIL: 2,
+  NXDOMAIN: 3,
+  NOTIMP: 4,
+  REFUSED: 5,
+} as const;
 const CLASS_IN = 1;
 const MAX_NAME_JUMPS = 32;
 const MAX_RECORDS = 512;
@@ -83,7 +90,8 @@ function decode(buffer: Buffer): DnsMessage {
   let at = 12;
   const questions: DnsQuestion[] = [];
   const counts = [4, 6, 8].map((offset) => buffer.readUInt16BE(offset));
-  if (counts.some((count) => count > MAX_RECORDS)) throw new OperationalError('too many records in a DNS message');
+  if (counts.some((count) => count > MAX_RECORDS))
+    throw new OperationalError('too many records in a DNS message');
   for (let i = 0; i < (counts[0] ?? 0); i += 1) {
     const name = decodeName(buffer, at);
     questions.push({ name: name.name, type: buffer.readUInt16BE(name.end) });
@@ -158,13 +166,15 @@ function encodeData(record: DnsRecord): Buffer {
     case RECORD_TYPES.SRV: {
       const [priority, weight, port, target] = record.data.split(' ');
       const head = Buffer.alloc(6);
-      for (const [index, value] of [priority, weight, port].entries()) head.writeUInt16BE(Number(value), index * 2);
+      for (const [index, value] of [priority, weight, port].entries())
+        head.writeUInt16BE(Number(value), index * 2);
       return Buffer.concat([head, encodeName(target ?? '')]);
     }
     case RECORD_TYPES.SOA: {
       const [mname = '', rname = '', ...numbers] = record.data.split(' ');
       const tail = Buffer.alloc(20);
-      for (const [index, value] of numbers.slice(0, 5).entries()) tail.writeUInt32BE(Number(value), index * 4);
+      for (const [index, value] of numbers.slice(0, 5).entries())
+        tail.writeUInt32BE(Number(value), index * 4);
       return Buffer.concat([encodeName(mname), encodeName(rname), tail]);
     }
     case RECORD_TYPES.TXT: {
@@ -181,7 +191,9 @@ function decodeData(buffer: Buffer, type: number, at: number, length: number): s
     case RECORD_TYPES.A:
       return [...buffer.subarray(at, at + 4)].join('.');
     case RECORD_TYPES.AAAA:
-      return Array.from({ length: 8 }, (_, index) => buffer.readUInt16BE(at + index * 2).toString(16)).join(':');
+      return Array.from({ length: 8 }, (_, index) => buffer.readUInt16BE(at + index * 2).toString(16)).join(
+        ':',
+      );
     case RECORD_TYPES.SRV:
       return `${buffer.readUInt16BE(at)} ${buffer.readUInt16BE(at + 2)} ${buffer.readUInt16BE(at + 4)} ${decodeName(buffer, at + 6).name}`;
     case RECORD_TYPES.SOA: {

@@ -53,7 +53,11 @@ export async function httpRequest(
       answer.on('error', fail);
       answer.on('end', () => {
         stream.destroy();
-        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(parts).subarray(0, request.limit).toString('utf8') });
+        resolve({
+          status: answer.statusCode ?? 0,
+          headers: answer.headers,
+          body: Buffer.concat(parts).subarray(0, request.limit).toString('utf8'),
+        });
       });
     });
     outgoing.end();

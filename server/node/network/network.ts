@@ -1,7 +1,14 @@
 import type { Duplex } from 'node:stream';
 import type { Clock, Logger } from '#server/base';
-import { type Connection, type DatagramHandler, type Listener, type ListenOptions, NetworkError, type NetworkNamespace } from '../contract.ts';
-import type { AttachedNamespace, AttachOptions, NamespaceKind, Network, ResolverConfig, Route, Router } from './contract.ts';
+import {
+  type Connection,
+  type DatagramHandler,
+  type Listener,
+  type ListenOptions,
+  NetworkError,
+  type NetworkNamespace,
+} from '../contract.ts';
+import type { AttachedNamespace, AttachOptions, Network, ResolverConfig, Route, Router } from './contract.ts';
 import { resolveName } from './resolver.ts';
 import { createSocketPair } from './socket.ts';
 
@@ -116,7 +123,10 @@ export function createNetwork(options: { clock: Clock; log: Logger }): Network {
       track(from, stream);
       return stream;
     }
-    if ((end.state.connections?.size ?? 0) >= MAX_CONNECTIONS || (from.connections?.size ?? 0) >= MAX_CONNECTIONS) {
+    if (
+      (end.state.connections?.size ?? 0) >= MAX_CONNECTIONS ||
+      (from.connections?.size ?? 0) >= MAX_CONNECTIONS
+    ) {
       throw refused(ip, port);
     }
     const pair = createSocketPair(source, { ip, port });
@@ -140,9 +150,11 @@ export function createNetwork(options: { clock: Clock; log: Logger }): Network {
     if (!listener) throw refused(ip, port);
     const source = { ip: from.options.ips[0] ?? ip, port: ephemeralPort(from) };
     const waiting = new AbortController();
-    const silence = clock.sleep(timeout, signal ? AbortSignal.any([signal, waiting.signal]) : waiting.signal).then(() => {
-      throw new NetworkError('ETIMEDOUT', `read ETIMEDOUT ${ip}:${port}`);
-    });
+    const silence = clock
+      .sleep(timeout, signal ? AbortSignal.any([signal, waiting.signal]) : waiting.signal)
+      .then(() => {
+        throw new NetworkError('ETIMEDOUT', `read ETIMEDOUT ${ip}:${port}`);
+      });
     silence.catch(() => undefined);
     try {
       const answer = await Promise.race([listener.handler(message, source), silence]);
@@ -172,7 +184,8 @@ export function createNetwork(options: { clock: Clock; log: Logger }): Network {
         for (const ip of attachOptions.ips) if (holders.get(ip) === state) holders.delete(ip);
         state.tcp?.clear();
         state.udp?.clear();
-        for (const stream of state.connections ?? []) stream.destroy(new NetworkError('EHOSTUNREACH', 'the network is gone'));
+        for (const stream of state.connections ?? [])
+          stream.destroy(new NetworkError('EHOSTUNREACH', 'the network is gone'));
         state.connections = undefined;
       };
       return createNamespace(state, { connect, exchange, detach });
@@ -219,7 +232,10 @@ function bind<T>(ports: Map<number, Port<T>>, state: State, port: number, entry:
     chosen = ephemeralPort(state);
   }
   if (ports.has(chosen) || ports.size >= MAX_LISTENERS) {
-    throw new NetworkError('EADDRINUSE', `listen EADDRINUSE: address already in use ${entry.ip ?? '0.0.0.0'}:${chosen}`);
+    throw new NetworkError(
+      'EADDRINUSE',
+      `listen EADDRINUSE: address already in use ${entry.ip ?? '0.0.0.0'}:${chosen}`,
+    );
   }
   ports.set(chosen, entry);
   return {
@@ -234,24 +250,35 @@ function createNamespace(
   state: State,
   network: {
     connect(from: State, ip: string, port: number, signal: AbortSignal | undefined): Promise<Duplex>;
-    exchange(from: State, ip: string, port: number, message: Uint8Array, options: { signal?: AbortSignal; timeout?: number }): Promise<Uint8Array>;
+    exchange(
+      from: State,
+      ip: string,
+      port: number,
+      message: Uint8Array,
+      options: { signal?: AbortSignal; timeout?: number },
+    ): Promise<Uint8Array>;
     detach(): void;
   },
 ): AttachedNamespace {
   const namespace: AttachedNamespace = {
     ips: state.options.ips,
-    kind: state.options.kind as NamespaceKind,
+    kind: state.options.kind,
     nodeName: state.options.nodeName,
     listen(port, onConnection, listenOptions) {
       state.tcp ??= new Map();
-      return bind(state.tcp, state, port, { ip: listenOptions?.ip, handler: onConnection, health: listenOptions?.health });
+      return bind(state.tcp, state, port, {
+        ip: listenOptions?.ip,
+        handler: onConnection,
+        health: listenOptions?.health,
+      });
     },
     listenDatagrams(port, answer, listenOptions) {
       state.udp ??= new Map();
       return bind(state.udp, state, port, { ip: listenOptions?.ip, handler: answer });
     },
     connect: (ip, port, connectOptions) => network.connect(state, ip, port, connectOptions?.signal),
-    exchange: (ip, port, message, exchangeOptions) => network.exchange(state, ip, port, message, exchangeOptions ?? {}),
+    exchange: (ip, port, message, exchangeOptions) =>
+      network.exchange(state, ip, port, message, exchangeOptions ?? {}),
     resolve: (host, resolveOptions) => resolveName(namespace, state.resolver, host, resolveOptions?.signal),
     setResolver(resolver) {
       state.resolver = resolver;

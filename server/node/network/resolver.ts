@@ -1,7 +1,13 @@
 import { isIP } from 'node:net';
 import { NetworkError, type NetworkNamespace } from '../contract.ts';
 import type { ResolverConfig } from './contract.ts';
-import { decodeDnsMessage, type DnsMessage, encodeDnsMessage, RECORD_TYPES, RESPONSE_CODES } from './dns-message.ts';
+import {
+  type DnsMessage,
+  decodeDnsMessage,
+  encodeDnsMessage,
+  RECORD_TYPES,
+  RESPONSE_CODES,
+} from './dns-message.ts';
 
 const DNS_PORT = 53;
 /** As glibc: seconds a server gets, and rounds over all servers. */
@@ -52,11 +58,15 @@ export async function askDns(
 export function addressesOf(message: DnsMessage, name: string, type: number): string[] {
   let wanted = name.toLowerCase();
   for (let i = 0; i < MAX_CNAMES; i += 1) {
-    const alias = message.answers.find((record) => record.name === wanted && record.type === RECORD_TYPES.CNAME);
+    const alias = message.answers.find(
+      (record) => record.name === wanted && record.type === RECORD_TYPES.CNAME,
+    );
     if (!alias) break;
     wanted = alias.data.toLowerCase();
   }
-  return message.answers.filter((record) => record.name === wanted && record.type === type).map((record) => record.data);
+  return message.answers
+    .filter((record) => record.name === wanted && record.type === type)
+    .map((record) => record.data);
 }
 
 /**
@@ -73,7 +83,8 @@ export async function resolveName(
   if (host === 'localhost') return ['127.0.0.1'];
   const fixed = config?.hosts?.[host];
   if (fixed !== undefined) return [fixed];
-  if (!config || config.nameservers.length === 0) throw new NetworkError('EAI_AGAIN', `getaddrinfo EAI_AGAIN ${host}`);
+  if (!config || config.nameservers.length === 0)
+    throw new NetworkError('EAI_AGAIN', `getaddrinfo EAI_AGAIN ${host}`);
   let id = 1;
   for (const name of candidateNames(host, config)) {
     const found = await lookUp(network, config.nameservers, name, id, signal);
@@ -93,7 +104,10 @@ async function lookUp(
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     for (const server of servers) {
       try {
-        const answer = await askDns(network, server, name, RECORD_TYPES.A, { id, ...(signal ? { signal } : {}) });
+        const answer = await askDns(network, server, name, RECORD_TYPES.A, {
+          id,
+          ...(signal ? { signal } : {}),
+        });
         if (answer.code === RESPONSE_CODES.NXDOMAIN) return [];
         if (answer.code === RESPONSE_CODES.NOERROR) return addressesOf(answer, name, RECORD_TYPES.A);
       } catch (error) {

@@ -1,19 +1,23 @@
-import { appletNames, applets, isBounded, runApplet } from '../applets/index-of-applets.ts';
 import type { AppletContext } from '../applets/contract.ts';
+import { appletNames, applets, isBounded, runApplet } from '../applets/index-of-applets.ts';
 import type { Process, Program } from '../contract.ts';
+import { FileError } from '../contract.ts';
 import { createAsyncFiles } from '../files/async-files.ts';
 import { createRootedFiles } from '../files/mounted-files.ts';
 import { joinPath } from '../files/path.ts';
-import { createByteReader } from '../shell/byte-stream.ts';
-import { BrokenPipeError } from '../shell/byte-stream.ts';
+import { BrokenPipeError, createByteReader } from '../shell/byte-stream.ts';
 import { createPuller, runInWorker, writeTo } from '../shell/worker-host.ts';
-import { FileError } from '../contract.ts';
 
 /** How often a long applet on the main thread lets others go on. */
 const BREATHS = 32;
 
 /** The small programs of an image: a shell, applets, `chroot`, under the directories given. `shells`: the shell's names. */
-export function busyboxPrograms(options: { directories: readonly string[]; shells: readonly string[]; without?: readonly string[]; extra?: Readonly<Record<string, Program>> }): Record<string, Program> {
+export function busyboxPrograms(options: {
+  directories: readonly string[];
+  shells: readonly string[];
+  without?: readonly string[];
+  extra?: Readonly<Record<string, Program>>;
+}): Record<string, Program> {
   const programs: Record<string, Program> = {};
   const table: (readonly [string, string])[] = [];
   const names = appletNames.filter((name) => !options.without?.includes(name));
@@ -24,7 +28,9 @@ export function busyboxPrograms(options: { directories: readonly string[]; shell
     put(name, appletProgram(name, table));
     for (const directory of options.directories) table.push([`${directory}/${name}`, name]);
   }
-  const shell: Program = { run: (process) => runInWorker(process, { mode: 'shell', applet: '', applets: table }) };
+  const shell: Program = {
+    run: (process) => runInWorker(process, { mode: 'shell', applet: '', applets: table }),
+  };
   for (const name of options.shells) put(name, shell);
   put('chroot', chroot);
   put('[', programs[`${options.directories[0]}/test`] ?? shell);
@@ -35,7 +41,8 @@ export function busyboxPrograms(options: { directories: readonly string[]; shell
 function appletProgram(name: string, table: readonly (readonly [string, string])[]): Program {
   return {
     async run(process) {
-      if (name === 'test' && process.argv[0]?.endsWith('[')) return runBounded(name, { ...process, argv: process.argv.slice(0, -1) });
+      if (name === 'test' && process.argv[0]?.endsWith('['))
+        return runBounded(name, { ...process, argv: process.argv.slice(0, -1) });
       if (isBounded([name, ...process.argv.slice(1)])) return runBounded(name, process);
       return runInWorker(process, { mode: 'applet', applet: name, applets: table });
     },
@@ -103,7 +110,11 @@ const chroot: Program = {
     const command = given.length > 0 ? given : ['/bin/sh', '-i'];
     try {
       const files = createRootedFiles(process.files, joinPath(process.cwd, root));
-      const end = await process.spawn(command, { files, cwd: '/', env: { ...process.env, PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } });
+      const end = await process.spawn(command, {
+        files,
+        cwd: '/',
+        env: { ...process.env, PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
+      });
       if (end !== undefined) return end;
     } catch (error) {
       if (!(error instanceof FileError)) throw error;

@@ -8,7 +8,10 @@ let binaries: FileSystem | undefined;
 
 /** The programs of the machine itself, one set for all machines: what `chroot /host` finds. */
 export function hostPrograms(): Readonly<Record<string, Program>> {
-  programs ??= busyboxPrograms({ directories: ['/usr/bin', '/bin', '/usr/sbin', '/sbin'], shells: ['sh', 'bash', 'dash'] });
+  programs ??= busyboxPrograms({
+    directories: ['/usr/bin', '/bin', '/usr/sbin', '/sbin'],
+    shells: ['sh', 'bash', 'dash'],
+  });
   return programs;
 }
 

@@ -21,9 +21,16 @@ export const httpEcho: Program = {
     const port = Number(listen.slice(listen.lastIndexOf(':') + 1));
     const listener = serveHttp(process.network, port, (request, response) => {
       const body = `${text}\n`;
-      response.writeHead(status, { 'X-App-Name': 'http-echo', 'X-App-Version': '1.0.0', 'Content-Type': 'text/plain; charset=utf-8', 'Content-Length': Buffer.byteLength(body) });
+      response.writeHead(status, {
+        'X-App-Name': 'http-echo',
+        'X-App-Version': '1.0.0',
+        'Content-Type': 'text/plain; charset=utf-8',
+        'Content-Length': Buffer.byteLength(body),
+      });
       response.end(request.method === 'HEAD' ? undefined : body);
-      process.stdout.write(`${new Date(process.clock.now()).toISOString()} ${request.headers.host ?? ''} ${request.method} "${request.url}" HTTP/${request.httpVersion} ${status} ${body.length} "${request.headers['user-agent'] ?? ''}"\n`);
+      process.stdout.write(
+        `${new Date(process.clock.now()).toISOString()} ${request.headers.host ?? ''} ${request.method} "${request.url}" HTTP/${request.httpVersion} ${status} ${body.length} "${request.headers['user-agent'] ?? ''}"\n`,
+      );
     });
     process.stdout.write(`[INFO] server is listening on ${listen}\n`);
     await untilStopped(process);

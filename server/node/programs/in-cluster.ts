@@ -1,5 +1,5 @@
-import { type RestConfig } from '#server/client';
 import { OperationalError } from '#server/base';
+import { type RestConfig } from '#server/client';
 import type { Process } from '../contract.ts';
 import { readText } from '../files/mounted-files.ts';
 

@@ -6,17 +6,36 @@ import { serveHttp, untilStopped } from './http-server.ts';
 const ROOT = '/usr/share/nginx/html';
 export const NGINX_VERSION = '1.29.4';
 const TYPES: Readonly<Record<string, string>> = {
-  html: 'text/html', htm: 'text/html', css: 'text/css', js: 'application/javascript', json: 'application/json', txt: 'text/plain',
-  xml: 'text/xml', svg: 'image/svg+xml', png: 'image/png', jpg: 'image/jpeg', gif: 'image/gif', ico: 'image/x-icon',
+  html: 'text/html',
+  htm: 'text/html',
+  css: 'text/css',
+  js: 'application/javascript',
+  json: 'application/json',
+  txt: 'text/plain',
+  xml: 'text/xml',
+  svg: 'image/svg+xml',
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  gif: 'image/gif',
+  ico: 'image/x-icon',
 };
-const TITLES: Readonly<Record<number, string>> = { 301: 'Moved Permanently', 403: 'Forbidden', 404: 'Not Found', 405: 'Not Allowed' };
+const TITLES: Readonly<Record<number, string>> = {
+  301: 'Moved Permanently',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Not Allowed',
+};
 
 /** The files of the nginx image that lessons look at. */
 export const nginxFiles: Readonly<Record<string, string>> = {
-  [`${ROOT}/index.html`]: page('Welcome to nginx!', '<p>If you see this page, nginx is successfully installed and working.\nFurther configuration is required for the web server, reverse proxy,\nAPI gateway, load balancer, content cache, or other features.</p>\n'),
+  [`${ROOT}/index.html`]: page(
+    'Welcome to nginx!',
+    '<p>If you see this page, nginx is successfully installed and working.\nFurther configuration is required for the web server, reverse proxy,\nAPI gateway, load balancer, content cache, or other features.</p>\n',
+  ),
   [`${ROOT}/50x.html`]: page('Error', '<p>The page you are looking for is currently unavailable.</p>\n'),
   '/etc/nginx/conf.d/default.conf': `server {\n    listen       80;\n    server_name  localhost;\n\n    location / {\n        root   ${ROOT};\n        index  index.html index.htm;\n    }\n}\n`,
-  '/etc/os-release': 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\nVERSION_ID="13"\nID=debian\n',
+  '/etc/os-release':
+    'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\nVERSION_ID="13"\nID=debian\n',
 };
 
 function page(title: string, body: string): string {
@@ -41,20 +60,32 @@ export const nginx: Program = {
       return 0;
     }
     if (args.includes('-t')) {
-      process.stderr.write('nginx: the configuration file /etc/nginx/nginx.conf syntax is ok\nnginx: configuration file /etc/nginx/nginx.conf test is successful\n');
+      process.stderr.write(
+        'nginx: the configuration file /etc/nginx/nginx.conf syntax is ok\nnginx: configuration file /etc/nginx/nginx.conf test is successful\n',
+      );
       return 0;
     }
     const port = listenPort(process.files);
     const handle = (request: http.IncomingMessage, response: http.ServerResponse): void => {
       const answer = respond(process.files, request);
       const { status } = answer;
-      response.writeHead(status, { Server: `nginx/${NGINX_VERSION}`, Date: new Date(process.clock.now()).toUTCString(), ...answer.headers, 'Content-Length': answer.body.length, Connection: 'keep-alive' });
+      response.writeHead(status, {
+        Server: `nginx/${NGINX_VERSION}`,
+        Date: new Date(process.clock.now()).toUTCString(),
+        ...answer.headers,
+        'Content-Length': answer.body.length,
+        Connection: 'keep-alive',
+      });
       response.end(request.method === 'HEAD' ? undefined : answer.body);
       log(process, request, status, request.method === 'HEAD' ? 0 : answer.body.length);
     };
     const listener = serveHttp(process.network, port, handle);
     const notice = (text: string): void => {
-      const time = new Date(process.clock.now()).toISOString().slice(0, 19).replace('T', ' ').replaceAll('-', '/');
+      const time = new Date(process.clock.now())
+        .toISOString()
+        .slice(0, 19)
+        .replace('T', ' ')
+        .replaceAll('-', '/');
       process.stderr.write(`${time} [notice] 1#1: ${text}\n`);
     };
     notice('using the "epoll" event method');
@@ -82,7 +113,13 @@ function respond(files: FileSystem, request: http.IncomingMessage): Answer {
   try {
     if (isDirectory(files, at)) {
       if (!(request.url ?? '').split('?')[0]?.endsWith('/')) {
-        return { ...plain(301), headers: { 'Content-Type': 'text/html', Location: `http://${request.headers.host ?? 'localhost'}${path}/` } };
+        return {
+          ...plain(301),
+          headers: {
+            'Content-Type': 'text/html',
+            Location: `http://${request.headers.host ?? 'localhost'}${path}/`,
+          },
+        };
       }
       return files.exists(`${at}/index.html`) ? file(files, `${at}/index.html`) : plain(403);
     }
@@ -133,7 +170,9 @@ function plain(status: number): Answer {
   return {
     status,
     headers: { 'Content-Type': 'text/html' },
-    body: Buffer.from(`<html>\r\n<head><title>${title}</title></head>\r\n<body>\r\n<center><h1>${title}</h1></center>\r\n<hr><center>nginx/${NGINX_VERSION}</center>\r\n</body>\r\n</html>\r\n`),
+    body: Buffer.from(
+      `<html>\r\n<head><title>${title}</title></head>\r\n<body>\r\n<center><h1>${title}</h1></center>\r\n<hr><center>nginx/${NGINX_VERSION}</center>\r\n</body>\r\n</html>\r\n`,
+    ),
   };
 }
 

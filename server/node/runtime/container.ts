@@ -1,8 +1,14 @@
 import { PassThrough, type Readable, Writable } from 'node:stream';
-import type { Clock } from '#server/base';
 import type { ExitStatus, StreamIo } from '#server/apiserver';
+import type { Clock } from '#server/base';
 import { createLogBuffer, type LogBuffer } from './log-buffer.ts';
-import { emptyInput, type ProcessSignal, type ProcessWorld, type RunningProcess, startProcess } from './process.ts';
+import {
+  emptyInput,
+  type ProcessSignal,
+  type ProcessWorld,
+  type RunningProcess,
+  startProcess,
+} from './process.ts';
 import { ExecError } from './program-lookup.ts';
 import { createPseudoTerminal, type PseudoTerminal } from './terminal.ts';
 
@@ -55,7 +61,10 @@ export function startContainer(options: ContainerOptions): RunningContainer {
       },
     });
   const terminal: PseudoTerminal | undefined = options.tty
-    ? createPseudoTerminal({ output: (bytes) => tell('stdout', bytes), onSignal: (signal) => process.signal(signal) })
+    ? createPseudoTerminal({
+        output: (bytes) => tell('stdout', bytes),
+        onSignal: (signal) => process.signal(signal),
+      })
     : undefined;
   const input = options.stdin && !terminal ? new PassThrough() : undefined;
   const process: RunningProcess = startProcess(options.world, {
@@ -85,11 +94,16 @@ export function startContainer(options: ContainerOptions): RunningContainer {
     kill: () => process.kill(),
     exec(command, io) {
       if (ended) return Promise.resolve({ exitCode: 1, failure: 'cannot exec in a stopped state' });
-      if (execs.size >= MAX_EXECS) return Promise.resolve({ exitCode: 1, failure: `more than ${MAX_EXECS} commands run in this container` });
+      if (execs.size >= MAX_EXECS)
+        return Promise.resolve({
+          exitCode: 1,
+          failure: `more than ${MAX_EXECS} commands run in this container`,
+        });
       return runExec(options, command, io, execs);
     },
     async attach(io) {
-      if (clients.size >= MAX_CLIENTS) return { exitCode: 1, failure: `more than ${MAX_CLIENTS} clients are attached` };
+      if (clients.size >= MAX_CLIENTS)
+        return { exitCode: 1, failure: `more than ${MAX_CLIENTS} clients are attached` };
       clients.add(io);
       const detachInput = terminal ? feedTerminal(terminal, io) : feedPipe(input, io, options.stdinOnce);
       await Promise.race([exited, aborted(io.signal)]);

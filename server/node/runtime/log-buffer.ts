@@ -1,5 +1,5 @@
-import type { Clock } from '#server/base';
 import type { LogOptions } from '#server/apiserver';
+import type { Clock } from '#server/base';
 
 /** What is kept of one container's output; older lines fall off the front (kubelet rotates at 10 MiB). */
 export const LOG_LIMIT_BYTES = 1024 * 1024;
@@ -128,7 +128,10 @@ async function* stream(
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
   let continued = false;
   const render = (line: Line): Buffer => {
-    const text = options.timestamps && !continued ? Buffer.concat([Buffer.from(stamp(line.time)), line.text]) : line.text;
+    const text =
+      options.timestamps && !continued
+        ? Buffer.concat([Buffer.from(stamp(line.time)), line.text])
+        : line.text;
     continued = line.partial;
     const cut = text.length > left ? text.subarray(0, left) : text;
     left -= cut.length;

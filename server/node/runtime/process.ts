@@ -6,7 +6,13 @@ import { ExecError, lookUpProgram } from './program-lookup.ts';
 
 export type ProcessSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP' | 'SIGQUIT';
 
-const SIGNAL_NUMBERS: Record<ProcessSignal | 'SIGKILL', number> = { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGKILL: 9, SIGTERM: 15 };
+const SIGNAL_NUMBERS: Record<ProcessSignal | 'SIGKILL', number> = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGKILL: 9,
+  SIGTERM: 15,
+};
 /** Processes one container's process may have started and not ended. */
 const MAX_CHILDREN = 64;
 
@@ -73,7 +79,8 @@ export function startProcess(world: ProcessWorld, options: ProcessOptions): Runn
     ids: world.ids,
     signal: aborter.signal,
     onSignal: (handler) => void handlers.push(handler),
-    spawn: (childArgv, spawnOptions) => spawn(world, options, aborter.signal, children, childArgv, spawnOptions ?? {}),
+    spawn: (childArgv, spawnOptions) =>
+      spawn(world, options, aborter.signal, children, childArgv, spawnOptions ?? {}),
     dialer: world.dialer,
     pod: world.pod,
     ...(options.init ? { init: true } : {}),
@@ -82,7 +89,8 @@ export function startProcess(world: ProcessWorld, options: ProcessOptions): Runn
     try {
       finish(await program.run(process));
     } catch (error) {
-      if (!ended && !options.stderr.destroyed && !options.stderr.writableEnded) options.stderr.write(`${errorMessage(error)}\n`);
+      if (!ended && !options.stderr.destroyed && !options.stderr.writableEnded)
+        options.stderr.write(`${errorMessage(error)}\n`);
       finish(1);
     }
   };
@@ -108,7 +116,11 @@ function spawn(
 ): Promise<number> | undefined {
   if (children.count >= MAX_CHILDREN || parentSignal.aborted) return undefined;
   const files = options.files ?? world.files;
-  const childWorld: ProcessWorld = { ...world, files, programs: options.files ? world.hostPrograms : world.programs };
+  const childWorld: ProcessWorld = {
+    ...world,
+    files,
+    programs: options.files ? world.hostPrograms : world.programs,
+  };
   let child: RunningProcess;
   try {
     child = startProcess(childWorld, {

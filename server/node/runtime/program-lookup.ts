@@ -49,7 +49,9 @@ export function lookUpProgram(
       ? new ExecError(`exec: "${name}": permission denied`, 126)
       : new ExecError(`exec: "${name}": stat ${name}: no such file or directory`, 127);
   }
-  throw denied ? new ExecError(`exec: "${name}": permission denied`, 126) : new ExecError(`exec: "${name}": executable file not found in $PATH`, 127);
+  throw denied
+    ? new ExecError(`exec: "${name}": permission denied`, 126)
+    : new ExecError(`exec: "${name}": executable file not found in $PATH`, 127);
 }
 
 function tryPath(
@@ -70,7 +72,8 @@ function tryPath(
   const shebang = /^#!\s*(\S+)(?:[ \t]+(\S[^\n]*))?\n/.exec(head);
   if (!shebang) return 'denied';
   const interpreter = [shebang[1] ?? '', ...(shebang[2] ? [shebang[2].trim()] : [])];
-  const program = where.programs[interpreter[0] ?? ''] ?? where.programs[follow(where.files, interpreter[0] ?? '') ?? ''];
+  const program =
+    where.programs[interpreter[0] ?? ''] ?? where.programs[follow(where.files, interpreter[0] ?? '') ?? ''];
   return program ? { program, argv: [...interpreter, path, ...argv.slice(1)] } : undefined;
 }
 

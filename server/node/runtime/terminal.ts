@@ -7,7 +7,17 @@ export type TerminalSignal = 'SIGINT' | 'SIGQUIT' | 'SIGHUP';
 const MAX_LINE = 4096;
 const BELL = Buffer.from([7]);
 
-const KEY = { interrupt: 3, endOfFile: 4, backspace: 8, newline: 10, return: 13, killLine: 21, eraseWord: 23, quit: 28, delete: 127 };
+const KEY = {
+  interrupt: 3,
+  endOfFile: 4,
+  backspace: 8,
+  newline: 10,
+  return: 13,
+  killLine: 21,
+  eraseWord: 23,
+  quit: 28,
+  delete: 127,
+};
 
 /** The kernel's side of a pseudo-terminal: line editing, echo and signals for cooked mode, CR LF on the way out. */
 export interface PseudoTerminal {

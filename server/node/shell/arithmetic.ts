@@ -3,12 +3,27 @@ export class ArithmeticError extends Error {
   override readonly name = 'ArithmeticError';
 }
 
-const TOKEN = /\s*(?:(0[xX][0-9a-fA-F]+|\d+)|([A-Za-z_]\w*)|(<<=|>>=|&&|\|\||==|!=|<=|>=|<<|>>|\+\+|--|[-+*/%&|^]=|[-+*/%()<>!~&|^?:=,]))/y;
-const LEVELS: readonly (readonly string[])[] = [['||'], ['&&'], ['|'], ['^'], ['&'], ['==', '!='], ['<', '<=', '>', '>='], ['<<', '>>'], ['+', '-'], ['*', '/', '%']];
+const TOKEN =
+  /\s*(?:(0[xX][0-9a-fA-F]+|\d+)|([A-Za-z_]\w*)|(<<=|>>=|&&|\|\||==|!=|<=|>=|<<|>>|\+\+|--|[-+*/%&|^]=|[-+*/%()<>!~&|^?:=,]))/y;
+const LEVELS: readonly (readonly string[])[] = [
+  ['||'],
+  ['&&'],
+  ['|'],
+  ['^'],
+  ['&'],
+  ['==', '!='],
+  ['<', '<=', '>', '>='],
+  ['<<', '>>'],
+  ['+', '-'],
+  ['*', '/', '%'],
+];
 const MAX_TOKENS = 10_000;
 
 /** Evaluates `$((…))`: 64-bit integers, C's operators, assignments. `get` and `set` reach the shell's variables. */
-export function evaluateArithmetic(text: string, variables: { get(name: string): string; set(name: string, value: string): void }): bigint {
+export function evaluateArithmetic(
+  text: string,
+  variables: { get(name: string): string; set(name: string, value: string): void },
+): bigint {
   const tokens: string[] = [];
   TOKEN.lastIndex = 0;
   const source = text.trim();
@@ -79,7 +94,13 @@ export function evaluateArithmetic(text: string, variables: { get(name: string):
   const assignment = (): bigint => {
     const name = peek();
     const operator = tokens[at + 1];
-    if (name === undefined || !/^[A-Za-z_]/.test(name) || operator === undefined || !/^([-+*/%&|^]|<<|>>)?=$/.test(operator)) return ternary();
+    if (
+      name === undefined ||
+      !/^[A-Za-z_]/.test(name) ||
+      operator === undefined ||
+      !/^([-+*/%&|^]|<<|>>)?=$/.test(operator)
+    )
+      return ternary();
     at += 2;
     const right = assignment();
     const value = operator === '=' ? right : wrap(apply(operator.slice(0, -1), valueOf(name), right));
@@ -99,32 +120,49 @@ export function evaluateArithmetic(text: string, variables: { get(name: string):
 function parseNumber(text: string): bigint {
   const negative = text.startsWith('-');
   const digits = negative ? text.slice(1) : text;
-  const value = /^0\d/.test(digits) && /^[0-7]+$/.test(digits) ? BigInt(`0o${digits.slice(1)}`) : BigInt(digits);
+  const value =
+    /^0\d/.test(digits) && /^[0-7]+$/.test(digits) ? BigInt(`0o${digits.slice(1)}`) : BigInt(digits);
   return BigInt.asIntN(64, negative ? -value : value);
 }
 
 function apply(operator: string, a: bigint, b: bigint): bigint {
   const truth = (value: boolean): bigint => (value ? 1n : 0n);
   switch (operator) {
-    case '+': return a + b;
-    case '-': return a - b;
-    case '*': return a * b;
+    case '+':
+      return a + b;
+    case '-':
+      return a - b;
+    case '*':
+      return a * b;
     case '/':
     case '%':
       if (b === 0n) throw new ArithmeticError('divide by zero');
       return operator === '/' ? a / b : a % b;
-    case '<<': return a << (b & 63n);
-    case '>>': return a >> (b & 63n);
-    case '<': return truth(a < b);
-    case '<=': return truth(a <= b);
-    case '>': return truth(a > b);
-    case '>=': return truth(a >= b);
-    case '==': return truth(a === b);
-    case '!=': return truth(a !== b);
-    case '&': return a & b;
-    case '|': return a | b;
-    case '^': return a ^ b;
-    case '&&': return truth(a !== 0n && b !== 0n);
-    default: return truth(a !== 0n || b !== 0n);
+    case '<<':
+      return a << (b & 63n);
+    case '>>':
+      return a >> (b & 63n);
+    case '<':
+      return truth(a < b);
+    case '<=':
+      return truth(a <= b);
+    case '>':
+      return truth(a > b);
+    case '>=':
+      return truth(a >= b);
+    case '==':
+      return truth(a === b);
+    case '!=':
+      return truth(a !== b);
+    case '&':
+      return a & b;
+    case '|':
+      return a | b;
+    case '^':
+      return a ^ b;
+    case '&&':
+      return truth(a !== 0n && b !== 0n);
+    default:
+      return truth(a !== 0n || b !== 0n);
   }
 }

@@ -19,12 +19,33 @@ export interface Assignment {
 }
 
 export type Command =
-  | { kind: 'simple'; assignments: readonly Assignment[]; words: readonly Word[]; redirects: readonly Redirect[] }
+  | {
+      kind: 'simple';
+      assignments: readonly Assignment[];
+      words: readonly Word[];
+      redirects: readonly Redirect[];
+    }
   | { kind: 'group' | 'subshell'; body: List; redirects: readonly Redirect[] }
-  | { kind: 'if'; branches: readonly { condition: List; body: List }[]; otherwise: List | undefined; redirects: readonly Redirect[] }
+  | {
+      kind: 'if';
+      branches: readonly { condition: List; body: List }[];
+      otherwise: List | undefined;
+      redirects: readonly Redirect[];
+    }
   | { kind: 'loop'; until: boolean; condition: List; body: List; redirects: readonly Redirect[] }
-  | { kind: 'for'; name: string; words: readonly Word[] | undefined; body: List; redirects: readonly Redirect[] }
-  | { kind: 'case'; subject: Word; items: readonly { patterns: readonly Word[]; body: List }[]; redirects: readonly Redirect[] }
+  | {
+      kind: 'for';
+      name: string;
+      words: readonly Word[] | undefined;
+      body: List;
+      redirects: readonly Redirect[];
+    }
+  | {
+      kind: 'case';
+      subject: Word;
+      items: readonly { patterns: readonly Word[]; body: List }[];
+      redirects: readonly Redirect[];
+    }
   | { kind: 'function'; name: string; body: Command; redirects: readonly Redirect[] };
 
 export interface Pipeline {

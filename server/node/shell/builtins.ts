@@ -2,8 +2,17 @@ import { fileErrorText } from '../applets/options.ts';
 import { formatPrintf } from '../applets/printf.ts';
 import { evaluateTest } from '../applets/test.ts';
 import { joinPath } from '../files/path.ts';
-import { findCommand, type Frame, type Interpreter, readerAt, writerAt } from './interpreter.ts';
-import { ExitShell, exportedEnv, getVariable, Interrupted, LeaveLoop, ReturnFromFunction, setVariable, ShellError } from './shell-state.ts';
+import { type Frame, findCommand, type Interpreter, readerAt, writerAt } from './interpreter.ts';
+import {
+  ExitShell,
+  exportedEnv,
+  getVariable,
+  Interrupted,
+  LeaveLoop,
+  ReturnFromFunction,
+  ShellError,
+  setVariable,
+} from './shell-state.ts';
 
 export interface BuiltinCall {
   readonly words: readonly string[];
@@ -19,16 +28,22 @@ const complain = async ({ frame, words }: BuiltinCall, text: string, status = 1)
   return status;
 };
 
-const numberOr = (text: string | undefined, fallback: number): number => (text !== undefined && /^\d+$/.test(text) ? Number(text) : fallback);
+const numberOr = (text: string | undefined, fallback: number): number =>
+  text !== undefined && /^\d+$/.test(text) ? Number(text) : fallback;
 
 const changeDirectory: Builtin = async (call) => {
   const { state } = call.frame;
   const host = call.interpreter.host;
-  const wanted = call.words[1] === '-' ? (getVariable(state, 'OLDPWD') ?? '') : (call.words[1] ?? getVariable(state, 'HOME') ?? '/');
+  const wanted =
+    call.words[1] === '-'
+      ? (getVariable(state, 'OLDPWD') ?? '')
+      : (call.words[1] ?? getVariable(state, 'HOME') ?? '/');
   const path = joinPath(state.cwd, wanted === '' ? '.' : wanted);
   const stat = await host.files.stat(path);
   if (stat?.type !== 'directory') {
-    await writerAt(call.frame.files, 2).write(`${state.name}: cd: can't cd to ${wanted}: ${stat ? 'Not a directory' : 'No such file or directory'}\n`);
+    await writerAt(call.frame.files, 2).write(
+      `${state.name}: cd: can't cd to ${wanted}: ${stat ? 'Not a directory' : 'No such file or directory'}\n`,
+    );
     return 2;
   }
   setVariable(state, 'OLDPWD', state.cwd, { exported: true });
@@ -61,10 +76,26 @@ const echo: Builtin = async (call) => {
 
 /** `\n`, `\t`, `\0nnn`, `\xhh`; `\c` stops the output. */
 function unescapeEcho(text: string): { text: string; stopped: boolean } {
-  const simple: Readonly<Record<string, string>> = { a: '\x07', b: '\b', e: '\x1b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v', '\\': '\\' };
+  const simple: Readonly<Record<string, string>> = {
+    a: '\x07',
+    b: '\b',
+    e: '\x1b',
+    f: '\f',
+    n: '\n',
+    r: '\r',
+    t: '\t',
+    v: '\v',
+    '\\': '\\',
+  };
   const stop = text.search(/(?<!\\)(?:\\\\)*\\c/);
-  const shown = (stop < 0 ? text : text.slice(0, stop)).replace(/\\(?:0([0-7]{1,3})|x([0-9a-fA-F]{1,2})|([abefnrtv\\]))/g, (_, octal?: string, hex?: string, letter?: string) =>
-    octal ? String.fromCharCode(Number.parseInt(octal, 8)) : hex ? String.fromCharCode(Number.parseInt(hex, 16)) : (simple[letter ?? ''] ?? ''),
+  const shown = (stop < 0 ? text : text.slice(0, stop)).replace(
+    /\\(?:0([0-7]{1,3})|x([0-9a-fA-F]{1,2})|([abefnrtv\\]))/g,
+    (_, octal?: string, hex?: string, letter?: string) =>
+      octal
+        ? String.fromCharCode(Number.parseInt(octal, 8))
+        : hex
+          ? String.fromCharCode(Number.parseInt(hex, 16))
+          : (simple[letter ?? ''] ?? ''),
   );
   return { text: shown, stopped: stop >= 0 };
 }
@@ -73,7 +104,8 @@ const setOptions: Builtin = async (call) => {
   const { state } = call.frame;
   const words = call.words.slice(1);
   if (words.length === 0) {
-    for (const [name, variable] of [...state.variables].sort(([a], [b]) => (a < b ? -1 : 1))) await out(call, `${name}='${variable.value.replaceAll("'", "'\"'\"'")}'\n`);
+    for (const [name, variable] of [...state.variables].sort(([a], [b]) => (a < b ? -1 : 1)))
+      await out(call, `${name}='${variable.value.replaceAll("'", "'\"'\"'")}'\n`);
     return 0;
   }
   const apply = (letter: string, on: boolean): void => {
@@ -100,25 +132,32 @@ const setOptions: Builtin = async (call) => {
   return 0;
 };
 
-const declare = (exported: boolean, readonly: boolean): Builtin => async (call) => {
-  const { state } = call.frame;
-  const words = call.words.slice(1).filter((word) => word !== '-p');
-  if (words.length === 0) {
-    for (const [name, variable] of [...state.variables].sort(([a], [b]) => (a < b ? -1 : 1))) {
-      if ((exported && variable.exported) || (readonly && variable.readonly)) await out(call, `${call.words[0]} ${name}='${variable.value}'\n`);
+const declare =
+  (exported: boolean, readonly: boolean): Builtin =>
+  async (call) => {
+    const { state } = call.frame;
+    const words = call.words.slice(1).filter((word) => word !== '-p');
+    if (words.length === 0) {
+      for (const [name, variable] of [...state.variables].sort(([a], [b]) => (a < b ? -1 : 1))) {
+        if ((exported && variable.exported) || (readonly && variable.readonly))
+          await out(call, `${call.words[0]} ${name}='${variable.value}'\n`);
+      }
+      return 0;
+    }
+    for (const word of words) {
+      const equals = word.indexOf('=');
+      const name = equals < 0 ? word : word.slice(0, equals);
+      if (!/^[A-Za-z_]\w*$/.test(name)) return complain(call, `${word}: bad variable name`, 2);
+      if (equals >= 0) setVariable(state, name, word.slice(equals + 1));
+      const variable = state.variables.get(name) ?? { value: '', exported: false, readonly: false };
+      state.variables.set(name, {
+        value: variable.value,
+        exported: exported || variable.exported,
+        readonly: readonly || variable.readonly,
+      });
     }
     return 0;
-  }
-  for (const word of words) {
-    const equals = word.indexOf('=');
-    const name = equals < 0 ? word : word.slice(0, equals);
-    if (!/^[A-Za-z_]\w*$/.test(name)) return complain(call, `${word}: bad variable name`, 2);
-    if (equals >= 0) setVariable(state, name, word.slice(equals + 1));
-    const variable = state.variables.get(name) ?? { value: '', exported: false, readonly: false };
-    state.variables.set(name, { value: variable.value, exported: exported || variable.exported, readonly: readonly || variable.readonly });
-  }
-  return 0;
-};
+  };
 
 const read: Builtin = async (call) => {
   const { state, files } = call.frame;
@@ -210,7 +249,9 @@ const source: Builtin = async (call) => {
   if (path === undefined) return complain(call, 'filename argument required', 2);
   let text: string;
   try {
-    text = Buffer.from(await interpreter.host.files.readFile(joinPath(frame.state.cwd, path))).toString('utf8');
+    text = Buffer.from(await interpreter.host.files.readFile(joinPath(frame.state.cwd, path))).toString(
+      'utf8',
+    );
   } catch (error) {
     const why = fileErrorText(error);
     if (why === undefined) throw error;
@@ -264,8 +305,12 @@ const command: Builtin = async (call) => {
 const test: Builtin = async (call) => {
   const { frame, interpreter } = call;
   const words = call.words.slice(1);
-  if (call.words[0] === '[' && words.pop() !== ']') return complain(call, "missing ]", 2);
-  const result = await evaluateTest(words, { files: interpreter.host.files, cwd: frame.state.cwd, isTerminal: (fd) => frame.state.interactive && fd < 3 });
+  if (call.words[0] === '[' && words.pop() !== ']') return complain(call, 'missing ]', 2);
+  const result = await evaluateTest(words, {
+    files: interpreter.host.files,
+    cwd: frame.state.cwd,
+    isTerminal: (fd) => frame.state.interactive && fd < 3,
+  });
   if (typeof result === 'boolean') return result ? 0 : 1;
   return complain(call, result.error, 2);
 };
@@ -299,7 +344,11 @@ export const builtins: Readonly<Record<string, Builtin | undefined>> = {
       const equals = word.indexOf('=');
       const name = equals < 0 ? word : word.slice(0, equals);
       if (!scope.has(name)) scope.set(name, state.variables.get(name));
-      state.variables.set(name, { value: equals < 0 ? '' : word.slice(equals + 1), exported: false, readonly: false });
+      state.variables.set(name, {
+        value: equals < 0 ? '' : word.slice(equals + 1),
+        exported: false,
+        readonly: false,
+      });
     }
     return 0;
   },
@@ -331,7 +380,9 @@ export const builtins: Readonly<Record<string, Builtin | undefined>> = {
   read,
   eval: async (call) => call.interpreter.runSource(call.words.slice(1).join(' '), call.frame),
   exec: async (call) => {
-    throw new ExitShell(await call.interpreter.runWords(call.words.slice(1), call.frame, { functions: false }));
+    throw new ExitShell(
+      await call.interpreter.runWords(call.words.slice(1), call.frame, { functions: false }),
+    );
   },
   '.': source,
   source,
@@ -339,7 +390,8 @@ export const builtins: Readonly<Record<string, Builtin | undefined>> = {
   wait: waitJobs,
   kill,
   jobs: async (call) => {
-    for (const job of call.frame.state.jobs.values()) await out(call, `[${job.id}] ${job.finished === undefined ? 'Running' : 'Done'}\n`);
+    for (const job of call.frame.state.jobs.values())
+      await out(call, `[${job.id}] ${job.finished === undefined ? 'Running' : 'Done'}\n`);
     return 0;
   },
   type: async (call) => {
@@ -384,7 +436,11 @@ async function getOptions(call: BuiltinCall): Promise<number> {
   const at = letters.indexOf(letter);
   const takesValue = at >= 0 && letters[at + 1] === ':';
   const last = offset + 1 >= arg.length;
-  setVariable(state, 'OPTIND', takesValue ? String(last ? index + 2 : index + 1) : last ? String(index + 1) : `${index}:${offset + 1}`);
+  setVariable(
+    state,
+    'OPTIND',
+    takesValue ? String(last ? index + 2 : index + 1) : last ? String(index + 1) : `${index}:${offset + 1}`,
+  );
   if (at < 0 || letter === ':') {
     if (!letters.startsWith(':')) await writerAt(call.frame.files, 2).write(`Illegal option -${letter}\n`);
     setVariable(state, name, '?');

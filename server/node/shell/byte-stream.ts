@@ -32,7 +32,10 @@ export class TooMuchInputError extends Error {
   override readonly name = 'TooMuchInputError';
 }
 
-export function createByteReader(pull: () => Promise<Uint8Array | undefined>, close: () => void = () => undefined): ByteReader {
+export function createByteReader(
+  pull: () => Promise<Uint8Array | undefined>,
+  close: () => void = () => undefined,
+): ByteReader {
   let rest: Uint8Array = EMPTY;
   let ended = false;
   const read = async (): Promise<Uint8Array | undefined> => {

@@ -2,7 +2,7 @@ import { globRegex } from '../applets/posix-regex.ts';
 import { joinPath } from '../files/path.ts';
 import { ArithmeticError, evaluateArithmetic } from './arithmetic.ts';
 import type { List, Word, WordPart } from './ast.ts';
-import { getVariable, setVariable, ShellError, type ShellHost, type ShellState } from './shell-state.ts';
+import { getVariable, ShellError, type ShellHost, type ShellState, setVariable } from './shell-state.ts';
 
 /** Words one word may become: `*` in a big directory, `$(cat big)`. */
 const MAX_FIELDS = 100_000;
@@ -37,15 +37,25 @@ function escapePattern(text: string): string {
 export function createExpander(state: ShellState, host: ShellHost, substitute: Substitute): Expander {
   const value = (name: string): string | undefined => {
     switch (name) {
-      case '?': return String(state.status);
-      case '#': return String(state.positional.length);
-      case '$': return '1';
-      case '!': return state.lastJob ? String(state.lastJob) : '';
-      case '-': return `${state.options.exitOnError ? 'e' : ''}${state.options.unset ? 'u' : ''}${state.options.trace ? 'x' : ''}${state.interactive ? 'i' : ''}`;
-      case '0': return state.name;
+      case '?':
+        return String(state.status);
+      case '#':
+        return String(state.positional.length);
+      case '$':
+        return '1';
+      case '!':
+        return state.lastJob ? String(state.lastJob) : '';
+      case '-':
+        return `${state.options.exitOnError ? 'e' : ''}${state.options.unset ? 'u' : ''}${state.options.trace ? 'x' : ''}${state.interactive ? 'i' : ''}`;
+      case '0':
+        return state.name;
       case '@':
-      case '*': return state.positional.length > 0 ? state.positional.join((getVariable(state, 'IFS') ?? ' ')[0] ?? '') : undefined;
-      default: return /^\d+$/.test(name) ? state.positional[Number(name) - 1] : getVariable(state, name);
+      case '*':
+        return state.positional.length > 0
+          ? state.positional.join((getVariable(state, 'IFS') ?? ' ')[0] ?? '')
+          : undefined;
+      default:
+        return /^\d+$/.test(name) ? state.positional[Number(name) - 1] : getVariable(state, name);
     }
   };
   const parameter = async (part: Extract<WordPart, { kind: 'parameter' }>): Promise<string> => {
@@ -53,7 +63,8 @@ export function createExpander(state: ShellState, host: ShellHost, substitute: S
     if (part.length) return String([...(raw ?? '')].length);
     const { operator } = part;
     if (operator === undefined) {
-      if (raw === undefined && state.options.unset && !'@*#'.includes(part.name)) throw new ShellError(`${part.name}: parameter not set`);
+      if (raw === undefined && state.options.unset && !'@*#'.includes(part.name))
+        throw new ShellError(`${part.name}: parameter not set`);
       return raw ?? '';
     }
     const missing = operator.startsWith(':') ? raw === undefined || raw === '' : raw === undefined;
@@ -82,7 +93,12 @@ export function createExpander(state: ShellState, host: ShellHost, substitute: S
     }
   };
   const number = (expression: string): number =>
-    Number(evaluateArithmetic(expression, { get: (name) => value(name) ?? '', set: (name, next) => setVariable(state, name, next) }));
+    Number(
+      evaluateArithmetic(expression, {
+        get: (name) => value(name) ?? '',
+        set: (name, next) => setVariable(state, name, next),
+      }),
+    );
   const substring = (raw: string, argument: string): string => {
     const [start = '0', length] = argument.split(':');
     const from = number(start);
@@ -101,7 +117,12 @@ export function createExpander(state: ShellState, host: ShellHost, substitute: S
   };
   const arithmetic = async (expression: Word): Promise<string> => {
     try {
-      return String(evaluateArithmetic(await text(expression), { get: (name) => value(name) ?? '', set: (name, next) => setVariable(state, name, next) }));
+      return String(
+        evaluateArithmetic(await text(expression), {
+          get: (name) => value(name) ?? '',
+          set: (name, next) => setVariable(state, name, next),
+        }),
+      );
     } catch (error) {
       if (error instanceof ArithmeticError) throw new ShellError(error.message);
       throw error;
@@ -109,10 +130,14 @@ export function createExpander(state: ShellState, host: ShellHost, substitute: S
   };
   const partText = async (part: WordPart): Promise<string> => {
     switch (part.kind) {
-      case 'text': return part.text;
-      case 'parameter': return parameter(part);
-      case 'command': return (await substitute(part.body)).replace(/\n+$/, '');
-      case 'arithmetic': return arithmetic(part.expression);
+      case 'text':
+        return part.text;
+      case 'parameter':
+        return parameter(part);
+      case 'command':
+        return (await substitute(part.body)).replace(/\n+$/, '');
+      case 'arithmetic':
+        return arithmetic(part.expression);
     }
   };
   const tilde = (part: WordPart | undefined): WordPart | undefined => {
@@ -133,7 +158,8 @@ export function createExpander(state: ShellState, host: ShellHost, substitute: S
   };
   const pattern = async (word: Word): Promise<string> => {
     let out = '';
-    for (const part of withTilde(word)) out += part.quoted ? escapePattern(await partText(part)) : await partText(part);
+    for (const part of withTilde(word))
+      out += part.quoted ? escapePattern(await partText(part)) : await partText(part);
     return out;
   };
 
@@ -161,7 +187,13 @@ export function createExpander(state: ShellState, host: ShellHost, substitute: S
           if (part.quoted) add(argument, true);
           else split(argument, add, cut);
         }
-      } else if (part.kind === 'parameter' && part.argument && !part.quoted && /^:?[-+]$/.test(part.operator ?? '') && usesArgument(part)) {
+      } else if (
+        part.kind === 'parameter' &&
+        part.argument &&
+        !part.quoted &&
+        /^:?[-+]$/.test(part.operator ?? '') &&
+        usesArgument(part)
+      ) {
         // ${x:-a "b c"}: the quotes in the argument count.
         for (const [index, field] of (await fields(part.argument)).entries()) {
           if (index > 0) cut();
@@ -208,7 +240,10 @@ export function createExpander(state: ShellState, host: ShellHost, substitute: S
       if (spaces.includes(char) || others.includes(char)) {
         flush();
         let separators = 0;
-        while (i < expanded.length && (spaces.includes(expanded[i] ?? '') || others.includes(expanded[i] ?? ''))) {
+        while (
+          i < expanded.length &&
+          (spaces.includes(expanded[i] ?? '') || others.includes(expanded[i] ?? ''))
+        ) {
           if (others.includes(expanded[i] ?? '')) {
             separators += 1;
             if (separators > 1) add('', true);

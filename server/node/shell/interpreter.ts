@@ -1,15 +1,37 @@
-import { fileErrorText } from '../applets/options.ts';
 import { openInput, openOutput, type Surroundings } from '../applets/open.ts';
+import { fileErrorText } from '../applets/options.ts';
 import { globRegex } from '../applets/posix-regex.ts';
 import { joinPath } from '../files/path.ts';
 import type { AndOr, Command, List, Pipeline, Redirect } from './ast.ts';
 import { builtins } from './builtins.ts';
-import { BrokenPipeError, type ByteReader, type ByteWriter, createBytePipe, createCollector, nullWriter, readerOf, TooMuchInputError } from './byte-stream.ts';
+import {
+  BrokenPipeError,
+  type ByteReader,
+  type ByteWriter,
+  createBytePipe,
+  createCollector,
+  nullWriter,
+  readerOf,
+  TooMuchInputError,
+} from './byte-stream.ts';
 import { createExpander, type Expander } from './expand.ts';
 import { parseShell, ShellSyntaxError } from './parser.ts';
 import {
-  ExitShell, exportedEnv, type Files, forkState, getVariable, Interrupted, LeaveLoop, MAX_CALL_DEPTH, MAX_JOBS, ReadonlyVariableError, ReturnFromFunction, setVariable,
-  ShellError, type ShellHost, type ShellState,
+  ExitShell,
+  exportedEnv,
+  type Files,
+  forkState,
+  getVariable,
+  Interrupted,
+  LeaveLoop,
+  MAX_CALL_DEPTH,
+  MAX_JOBS,
+  ReadonlyVariableError,
+  ReturnFromFunction,
+  ShellError,
+  type ShellHost,
+  type ShellState,
+  setVariable,
 } from './shell-state.ts';
 
 /** A running shell: its state, its open files and what may stop it. */
@@ -40,7 +62,8 @@ export function writerAt(files: Files, fd: number): ByteWriter {
 
 /** A POSIX shell (busybox ash's manners) over a ShellHost. Models POSIX.1-2017 Shell Command Language §2.9. */
 export function createInterpreter(host: ShellHost): Interpreter {
-  const complain = (frame: Frame, text: string): Promise<void> => writerAt(frame.files, 2).write(`${frame.state.name}: ${text}\n`);
+  const complain = (frame: Frame, text: string): Promise<void> =>
+    writerAt(frame.files, 2).write(`${frame.state.name}: ${text}\n`);
 
   const expanderFor = (frame: Frame): Expander =>
     createExpander(frame.state, host, async (body) => {
@@ -48,7 +71,11 @@ export function createInterpreter(host: ShellHost): Interpreter {
       const files = new Map(frame.files);
       files.set(1, { writer: collector });
       const inner = forkState(frame.state);
-      frame.state.status = await inSubshell(() => runList(body, { ...frame, state: inner, files, tested: false }), frame, files);
+      frame.state.status = await inSubshell(
+        () => runList(body, { ...frame, state: inner, files, tested: false }),
+        frame,
+        files,
+      );
       return collector.text();
     });
 
@@ -61,7 +88,11 @@ export function createInterpreter(host: ShellHost): Interpreter {
       if (error instanceof ReturnFromFunction) return error.status;
       if (error instanceof LeaveLoop) return 0;
       if (error instanceof BrokenPipeError) return 141;
-      if (error instanceof ShellError || error instanceof ReadonlyVariableError || error instanceof TooMuchInputError) {
+      if (
+        error instanceof ShellError ||
+        error instanceof ReadonlyVariableError ||
+        error instanceof TooMuchInputError
+      ) {
         await complain({ ...frame, files }, error.message);
         return error instanceof ShellError ? error.status : 2;
       }
@@ -98,6 +129,8 @@ export function createInterpreter(host: ShellHost): Interpreter {
       if (item.background) startJob(item, frame);
       else frame.state.status = await runAndOr(item, frame);
     }
+    // A trap that came due during the last command runs before the list is over.
+    await check(frame);
     return frame.state.status;
   };
   const startJob = (item: AndOr, frame: Frame): void => {
@@ -141,7 +174,8 @@ export function createInterpreter(host: ShellHost): Interpreter {
     else status = await runPipe(pipeline.commands, inner);
     if (pipeline.negated) status = status === 0 ? 1 : 0;
     frame.state.status = status;
-    if (status !== 0 && frame.state.options.exitOnError && !frame.tested && !pipeline.negated) throw new ExitShell(status);
+    if (status !== 0 && frame.state.options.exitOnError && !frame.tested && !pipeline.negated)
+      throw new ExitShell(status);
     return status;
   };
   const runPipe = async (commands: readonly Command[], frame: Frame): Promise<number> => {
@@ -177,13 +211,20 @@ export function createInterpreter(host: ShellHost): Interpreter {
     if (command.kind === 'simple') return runSimple(command, frame);
     return withRedirects(command.redirects, frame, (inner) => runCompound(command, inner));
   };
-  const runCompound = async (command: Exclude<Command, { kind: 'simple' | 'function' }>, frame: Frame): Promise<number> => {
+  const runCompound = async (
+    command: Exclude<Command, { kind: 'simple' | 'function' }>,
+    frame: Frame,
+  ): Promise<number> => {
     const tested: Frame = { ...frame, tested: true };
     switch (command.kind) {
       case 'group':
         return runList(command.body, frame);
       case 'subshell':
-        return inSubshell(() => runList(command.body, { ...frame, state: forkState(frame.state) }), frame, frame.files);
+        return inSubshell(
+          () => runList(command.body, { ...frame, state: forkState(frame.state) }),
+          frame,
+          frame.files,
+        );
       case 'if':
         for (const branch of command.branches) {
           if ((await runList(branch.condition, tested)) === 0) return runList(branch.body, frame);
@@ -249,7 +290,11 @@ export function createInterpreter(host: ShellHost): Interpreter {
     stderr: writerAt(frame.files, 2),
     breathe: () => host.breathe(),
   });
-  const withRedirects = async (redirects: readonly Redirect[], frame: Frame, run: (frame: Frame) => Promise<number>): Promise<number> => {
+  const withRedirects = async (
+    redirects: readonly Redirect[],
+    frame: Frame,
+    run: (frame: Frame) => Promise<number>,
+  ): Promise<number> => {
     if (redirects.length === 0) return run(frame);
     const ends: (() => Promise<void>)[] = [];
     const opened = await openAll(redirects, frame, ends);
@@ -260,7 +305,11 @@ export function createInterpreter(host: ShellHost): Interpreter {
       for (const end of ends) await end();
     }
   };
-  const openAll = async (redirects: readonly Redirect[], frame: Frame, ends: (() => Promise<void>)[]): Promise<Files | undefined> => {
+  const openAll = async (
+    redirects: readonly Redirect[],
+    frame: Frame,
+    ends: (() => Promise<void>)[],
+  ): Promise<Files | undefined> => {
     const files = new Map(frame.files);
     const expander = expanderFor(frame);
     for (const redirect of redirects) {
@@ -268,7 +317,8 @@ export function createInterpreter(host: ShellHost): Interpreter {
       const around = { ...surroundings({ ...frame, files }) };
       try {
         if (redirect.operator === '<<') files.set(redirect.fd, { reader: readerOf(target) });
-        else if (redirect.operator === '<' || redirect.operator === '<>') files.set(redirect.fd, { reader: await openInput(around, target) });
+        else if (redirect.operator === '<' || redirect.operator === '<>')
+          files.set(redirect.fd, { reader: await openInput(around, target) });
         else if (redirect.operator === '>&' || redirect.operator === '<&') {
           if (target === '-') files.delete(redirect.fd);
           else {
@@ -288,7 +338,10 @@ export function createInterpreter(host: ShellHost): Interpreter {
         const text = fileErrorText(error);
         if (text === undefined) throw error;
         const verb = redirect.operator.startsWith('<') ? "can't open" : "can't create";
-        await complain(frame, `${verb} ${target}: ${text === 'No such file or directory' && verb === "can't open" ? 'no such file' : text === 'No such file or directory' ? 'nonexistent directory' : text}`);
+        await complain(
+          frame,
+          `${verb} ${target}: ${text === 'No such file or directory' && verb === "can't open" ? 'no such file' : text === 'No such file or directory' ? 'nonexistent directory' : text}`,
+        );
         return undefined;
       }
     }
@@ -302,11 +355,13 @@ export function createInterpreter(host: ShellHost): Interpreter {
     for (const word of command.words) words.push(...(await expander.fields(word)));
     if (words.length === 0) {
       frame.state.status = 0;
-      for (const { name, value } of command.assignments) setVariable(frame.state, name, await expander.text(value));
+      for (const { name, value } of command.assignments)
+        setVariable(frame.state, name, await expander.text(value));
       const status = frame.state.status;
       return withRedirects(command.redirects, frame, async () => status);
     }
-    if (frame.state.options.trace) await writerAt(frame.files, 2).write(`${getVariable(frame.state, 'PS4') ?? '+ '}${words.join(' ')}\n`);
+    if (frame.state.options.trace)
+      await writerAt(frame.files, 2).write(`${getVariable(frame.state, 'PS4') ?? '+ '}${words.join(' ')}\n`);
     frame.state.status = before;
     const saved = new Map<string, ReturnType<typeof frame.state.variables.get>>();
     for (const { name, value } of command.assignments) {
@@ -324,7 +379,9 @@ export function createInterpreter(host: ShellHost): Interpreter {
         for (const [fd, file] of opened) own.set(fd, file);
         return 0;
       }
-      return await withRedirects(command.redirects, frame, (inner) => runWords(words, inner, { functions: true }));
+      return await withRedirects(command.redirects, frame, (inner) =>
+        runWords(words, inner, { functions: true }),
+      );
     } finally {
       for (const [name, variable] of saved) {
         if (variable) frame.state.variables.set(name, variable);
@@ -333,7 +390,11 @@ export function createInterpreter(host: ShellHost): Interpreter {
     }
   };
 
-  const runWords = async (words: readonly string[], frame: Frame, options: { functions: boolean }): Promise<number> => {
+  const runWords = async (
+    words: readonly string[],
+    frame: Frame,
+    options: { functions: boolean },
+  ): Promise<number> => {
     const name = words[0] ?? '';
     const special = builtins[name];
     const body = options.functions ? frame.state.functions.get(name) : undefined;
@@ -383,5 +444,7 @@ export function findCommand(name: string, state: ShellState, host: ShellHost): s
     return host.applets.has(path) ? path : undefined;
   }
   const directories = (exportedEnv(state).PATH ?? getVariable(state, 'PATH') ?? '').split(':');
-  return directories.map((directory) => joinPath(state.cwd, `${directory || '.'}/${name}`)).find((path) => host.applets.has(path));
+  return directories
+    .map((directory) => joinPath(state.cwd, `${directory || '.'}/${name}`))
+    .find((path) => host.applets.has(path));
 }

@@ -13,8 +13,45 @@ export class ShellSyntaxError extends Error {
 const MAX_SOURCE = 1024 * 1024;
 /** How deep `$(…)`, groups and quotes may nest. */
 const MAX_DEPTH = 100;
-const RESERVED = new Set(['if', 'then', 'elif', 'else', 'fi', 'while', 'until', 'do', 'done', 'for', 'in', 'case', 'esac', '{', '}', '!', 'function']);
-const OPERATORS = ['&&', '||', ';;', '<<-', '<<', '>>', '>|', '<>', '<&', '>&', '&', '|', ';', '<', '>', '(', ')', '\n'];
+const RESERVED = new Set([
+  'if',
+  'then',
+  'elif',
+  'else',
+  'fi',
+  'while',
+  'until',
+  'do',
+  'done',
+  'for',
+  'in',
+  'case',
+  'esac',
+  '{',
+  '}',
+  '!',
+  'function',
+]);
+const OPERATORS = [
+  '&&',
+  '||',
+  ';;',
+  '<<-',
+  '<<',
+  '>>',
+  '>|',
+  '<>',
+  '<&',
+  '>&',
+  '&',
+  '|',
+  ';',
+  '<',
+  '>',
+  '(',
+  ')',
+  '\n',
+];
 
 /** Parses a whole script. Models POSIX.1-2017 Shell Command Language §2.10, without aliases and job names. */
 export function parseShell(source: string): List {
@@ -44,7 +81,8 @@ class Parser {
 
   #unexpected(): never {
     this.#blank();
-    if (this.#at >= this.#source.length) throw new ShellSyntaxError('syntax error: unexpected end of file', true);
+    if (this.#at >= this.#source.length)
+      throw new ShellSyntaxError('syntax error: unexpected end of file', true);
     const token = this.#operator() ?? this.#bareWord() ?? this.#source[this.#at] ?? '';
     throw new ShellSyntaxError(`syntax error: unexpected ${token === '\n' ? 'newline' : `"${token}"`}`);
   }
@@ -160,7 +198,9 @@ class Parser {
     }
     const name = this.#bareWord();
     if (name !== undefined && /^[A-Za-z_][\w-]*$/.test(name)) {
-      const after = /^[ \t]*\([ \t]*\)/.exec(this.#source.slice(this.#at + name.length, this.#at + name.length + 64));
+      const after = /^[ \t]*\([ \t]*\)/.exec(
+        this.#source.slice(this.#at + name.length, this.#at + name.length + 64),
+      );
       if (after) {
         this.#at += name.length + after[0].length;
         this.#newlines();
@@ -267,7 +307,11 @@ class Parser {
     const target = this.#word() ?? this.#unexpected();
     if (operator === '<<' || operator === '<<-') {
       const redirect: { fd: number; operator: '<<'; target: Word } = { fd, operator: '<<', target: [] };
-      this.#heredocs.push({ word: target, strip: operator === '<<-', fill: (body) => Object.assign(redirect, { target: body }) });
+      this.#heredocs.push({
+        word: target,
+        strip: operator === '<<-',
+        fill: (body) => Object.assign(redirect, { target: body }),
+      });
       return redirect;
     }
     return { fd, operator: operator as Redirect['operator'], target };
@@ -279,7 +323,8 @@ class Parser {
       const literal = word.some((part) => part.quoted);
       const lines: string[] = [];
       for (;;) {
-        if (this.#at >= this.#source.length) throw new ShellSyntaxError('syntax error: unexpected end of file', true);
+        if (this.#at >= this.#source.length)
+          throw new ShellSyntaxError('syntax error: unexpected end of file', true);
         const newline = this.#source.indexOf('\n', this.#at);
         const stop = newline < 0 ? this.#source.length : newline;
         const raw = this.#source.slice(this.#at, stop);
@@ -289,7 +334,11 @@ class Parser {
         lines.push(`${line}\n`);
       }
       const text = lines.join('');
-      fill(literal ? [{ kind: 'text', text, quoted: true }] : new Parser(text, this.#depth + 1).#quotedText(undefined));
+      fill(
+        literal
+          ? [{ kind: 'text', text, quoted: true }]
+          : new Parser(text, this.#depth + 1).#quotedText(undefined),
+      );
     }
   }
 
@@ -462,7 +511,11 @@ class Parser {
       else if (char === ')' && depth > 0) depth -= 1;
       else if (char === ')' && this.#source[i + 1] === ')') {
         this.#at = i + 2;
-        return { kind: 'arithmetic', expression: new Parser(this.#source.slice(start, i), this.#depth + 1).#quotedText(undefined), quoted };
+        return {
+          kind: 'arithmetic',
+          expression: new Parser(this.#source.slice(start, i), this.#depth + 1).#quotedText(undefined),
+          quoted,
+        };
       }
     }
     throw new ShellSyntaxError("syntax error: missing '))'", true);
@@ -479,7 +532,8 @@ class Parser {
       return { kind: 'parameter', name: head[2] ?? '', quoted, ...(head[1] ? { length: true } : {}) };
     }
     const operator = /^(:?[-=?+]|%%?|##?|\/\/?|:)/.exec(this.#source.slice(this.#at, this.#at + 2))?.[0];
-    if (operator === undefined) throw new ShellSyntaxError('syntax error: bad substitution', this.#at >= this.#source.length);
+    if (operator === undefined)
+      throw new ShellSyntaxError('syntax error: bad substitution', this.#at >= this.#source.length);
     this.#at += operator.length;
     const argument = this.#parts((char) => char === '}');
     if (this.#source[this.#at] !== '}') throw new ShellSyntaxError("syntax error: missing '}'", true);

@@ -34,7 +34,11 @@ export type FromWorker =
   | { kind: 'exit'; code: number };
 
 /** `fs.*` are AsyncFiles' methods; `spawn` resolves with a status or undefined. */
-export type CallOperation = `fs.${'readFile' | 'writeFile' | 'mkdir' | 'readdir' | 'lstat' | 'stat' | 'remove' | 'rename' | 'symlink'}` | 'sleep' | 'now' | 'spawn';
+export type CallOperation =
+  | `fs.${'readFile' | 'writeFile' | 'mkdir' | 'readdir' | 'lstat' | 'stat' | 'remove' | 'rename' | 'symlink'}`
+  | 'sleep'
+  | 'now'
+  | 'spawn';
 
 export interface SpawnRequest {
   argv: readonly string[];

@@ -5,7 +5,18 @@ import { createInterpreter, type Frame, type Interpreter, readerAt, writerAt } f
 import { parseShell, ShellSyntaxError } from './parser.ts';
 import type { StartMessage } from './protocol.ts';
 import {
-  createShellState, ExitShell, type Files, forkState, getVariable, Interrupted, LeaveLoop, ReadonlyVariableError, ReturnFromFunction, ShellError, type ShellHost, type ShellState,
+  createShellState,
+  ExitShell,
+  type Files,
+  forkState,
+  getVariable,
+  Interrupted,
+  LeaveLoop,
+  ReadonlyVariableError,
+  ReturnFromFunction,
+  ShellError,
+  type ShellHost,
+  type ShellState,
 } from './shell-state.ts';
 
 export interface ShellControl {
@@ -26,34 +37,55 @@ interface Invocation {
 
 function parseInvocation(argv: readonly string[], isTerminal: boolean): Invocation {
   const rest = argv.slice(1);
-  const invocation: Invocation = { command: undefined, script: undefined, args: [], interactive: false, flags: '' };
+  const invocation: Invocation = {
+    command: undefined,
+    script: undefined,
+    args: [],
+    interactive: false,
+    flags: '',
+  };
   let wantsCommand = false;
   while (/^[-+]./.test(rest[0] ?? '') && rest[0] !== '--') {
     const word = rest.shift() ?? '';
     if (word === '-o' || word === '--rcfile') rest.shift();
     else if (word.startsWith('--')) continue;
-    else for (const letter of word.slice(1)) {
-      if (letter === 'c') wantsCommand = true;
-      else if (letter === 'i') invocation.interactive = true;
-      else invocation.flags += letter;
-    }
+    else
+      for (const letter of word.slice(1)) {
+        if (letter === 'c') wantsCommand = true;
+        else if (letter === 'i') invocation.interactive = true;
+        else invocation.flags += letter;
+      }
   }
   if (rest[0] === '--') rest.shift();
   if (wantsCommand) invocation.command = rest.shift() ?? '';
   else invocation.script = rest.shift();
   invocation.args = rest;
-  if (invocation.command === undefined && invocation.script === undefined && isTerminal) invocation.interactive = true;
+  if (invocation.command === undefined && invocation.script === undefined && isTerminal)
+    invocation.interactive = true;
   return invocation;
 }
 
 /** `sh`: with `-c`, a script, commands from standard input, or interactively. Resolves with its status. */
-export async function runShell(host: ShellHost, start: Pick<StartMessage, 'argv' | 'env' | 'cwd' | 'isTerminal'>, files: Files, control: ShellControl): Promise<number> {
+export async function runShell(
+  host: ShellHost,
+  start: Pick<StartMessage, 'argv' | 'env' | 'cwd' | 'isTerminal'>,
+  files: Files,
+  control: ShellControl,
+): Promise<number> {
   const invocation = parseInvocation(start.argv, start.isTerminal);
   const shellName = (start.argv[0] ?? 'sh').split('/').at(-1) ?? 'sh';
-  const name = invocation.command !== undefined ? (invocation.args[0] ?? shellName) : (invocation.script ?? shellName);
+  const name =
+    invocation.command !== undefined ? (invocation.args[0] ?? shellName) : (invocation.script ?? shellName);
   const positional = invocation.command !== undefined ? invocation.args.slice(1) : invocation.args;
-  const state = createShellState({ name, env: start.env, cwd: start.cwd, positional, interactive: invocation.interactive });
-  if (shellName === 'bash' && !start.env.PS1) state.variables.set('PS1', { value: '\\u@\\h:\\w\\$ ', exported: false, readonly: false });
+  const state = createShellState({
+    name,
+    env: start.env,
+    cwd: start.cwd,
+    positional,
+    interactive: invocation.interactive,
+  });
+  if (shellName === 'bash' && !start.env.PS1)
+    state.variables.set('PS1', { value: '\\u@\\h:\\w\\$ ', exported: false, readonly: false });
   for (const letter of invocation.flags) {
     if (letter === 'e') state.options.exitOnError = true;
     if (letter === 'u') state.options.unset = true;
@@ -65,13 +97,18 @@ export async function runShell(host: ShellHost, start: Pick<StartMessage, 'argv'
   const own: Files = new Map(files);
   const frame: Frame = { state, files: own, signal: control.nextForeground(), tested: false };
   let status: number;
-  if (invocation.command !== undefined) status = await contained(() => interpreter.runSource(invocation.command ?? '', frame), frame);
+  if (invocation.command !== undefined)
+    status = await contained(() => interpreter.runSource(invocation.command ?? '', frame), frame);
   else if (invocation.script !== undefined) status = await runScript(interpreter, invocation.script, frame);
   else status = await runInput(interpreter, frame, control);
   const farewell = state.traps.get('EXIT');
   if (farewell !== undefined) {
     state.traps.delete('EXIT');
-    const after = await contained(() => interpreter.runSource(farewell, { ...frame, signal: control.whole }), frame, status);
+    const after = await contained(
+      () => interpreter.runSource(farewell, { ...frame, signal: control.whole }),
+      frame,
+      status,
+    );
     return state.status === after ? status : status;
   }
   return status;
@@ -106,7 +143,11 @@ async function contained(run: () => Promise<number>, frame: Frame, fallback?: nu
     if (error instanceof LeaveLoop) return 0;
     if (error instanceof BrokenPipeError) return 141;
     if (error instanceof Interrupted) return 130;
-    if (error instanceof ShellError || error instanceof ReadonlyVariableError || error instanceof TooMuchInputError) {
+    if (
+      error instanceof ShellError ||
+      error instanceof ReadonlyVariableError ||
+      error instanceof TooMuchInputError
+    ) {
       await writerAt(frame.files, 2).write(`${frame.state.name}: ${error.message}\n`);
       return error instanceof ShellError ? error.status : 2;
     }
@@ -117,7 +158,9 @@ async function contained(run: () => Promise<number>, frame: Frame, fallback?: nu
 async function runScript(interpreter: Interpreter, script: string, frame: Frame): Promise<number> {
   let text: string;
   try {
-    text = Buffer.from(await interpreter.host.files.readFile(joinPath(frame.state.cwd, script))).toString('utf8');
+    text = Buffer.from(await interpreter.host.files.readFile(joinPath(frame.state.cwd, script))).toString(
+      'utf8',
+    );
   } catch (error) {
     const why = fileErrorText(error);
     if (why === undefined) throw error;
@@ -135,7 +178,10 @@ async function runInput(interpreter: Interpreter, frame: Frame, control: ShellCo
   let line: Promise<Awaited<ReturnType<typeof input.readLine>>> | undefined;
   for (;;) {
     const signal = control.nextForeground();
-    if (state.interactive) await writerAt(frame.files, 2).write(await prompt(interpreter.host, state, pending === '' ? 'PS1' : 'PS2'));
+    if (state.interactive)
+      await writerAt(frame.files, 2).write(
+        await prompt(interpreter.host, state, pending === '' ? 'PS1' : 'PS2'),
+      );
     line ??= input.readLine();
     const got = await Promise.race([line, aborted(signal)]);
     if (got === 'interrupted') {
@@ -160,7 +206,12 @@ async function runInput(interpreter: Interpreter, frame: Frame, control: ShellCo
 }
 
 /** Runs one command line; returns a status when the shell is to end. */
-async function runOne(interpreter: Interpreter, source: string, frame: Frame, control: ShellControl): Promise<number | undefined> {
+async function runOne(
+  interpreter: Interpreter,
+  source: string,
+  frame: Frame,
+  control: ShellControl,
+): Promise<number | undefined> {
   try {
     await interpreter.runSource(source, frame);
     return undefined;
@@ -198,11 +249,23 @@ async function prompt(host: ShellHost, state: ShellState, which: 'PS1' | 'PS2'):
   const home = getVariable(state, 'HOME');
   const shown = state.cwd === home ? '~' : state.cwd;
   await host.breathe();
-  return text.replace(/\\([wWhHu$\\])/g, (_, letter: string) => ({ w: shown, W: shown.split('/').at(-1) || '/', h: hostname, H: hostname, u: 'root', $: '#' })[letter] ?? '\\');
+  return text.replace(
+    /\\([wWhHu$\\])/g,
+    (_, letter: string) =>
+      ({ w: shown, W: shown.split('/').at(-1) || '/', h: hostname, H: hostname, u: 'root', $: '#' })[
+        letter
+      ] ?? '\\',
+  );
 }
 
 /** One command by its words, for applets that run others (`xargs`, `find -exec`, `env`). */
-export async function runCommandLine(host: ShellHost, words: readonly string[], state: ShellState, files: Files, signal: AbortSignal): Promise<number> {
+export async function runCommandLine(
+  host: ShellHost,
+  words: readonly string[],
+  state: ShellState,
+  files: Files,
+  signal: AbortSignal,
+): Promise<number> {
   const inner = forkState(state);
   const frame: Frame = { state: inner, files, signal, tested: false };
   const interpreter = createInterpreter(host);

@@ -16,9 +16,20 @@ export interface ShellHost {
   /** The container's small programs: path to applet name. */
   readonly applets: ReadonlyMap<string, string>;
   /** Runs an applet in place. */
-  runApplet(name: string, argv: readonly string[], shell: ShellState, open: Files, signal: AbortSignal): Promise<number>;
+  runApplet(
+    name: string,
+    argv: readonly string[],
+    shell: ShellState,
+    open: Files,
+    signal: AbortSignal,
+  ): Promise<number>;
   /** Runs any other program of the container; undefined when there is none of that name. */
-  runProgram(argv: readonly string[], shell: ShellState, open: Files, signal: AbortSignal): Promise<number | undefined>;
+  runProgram(
+    argv: readonly string[],
+    shell: ShellState,
+    open: Files,
+    signal: AbortSignal,
+  ): Promise<number | undefined>;
   sleep(milliseconds: number, signal: AbortSignal): Promise<void>;
   now(): Promise<number>;
   /** Lets signals and output through; cheap to call often. */
@@ -64,9 +75,16 @@ export interface ShellState {
 export const MAX_CALL_DEPTH = 200;
 export const MAX_JOBS = 32;
 
-export function createShellState(options: { name: string; env: Readonly<Record<string, string>>; cwd: string; positional: readonly string[]; interactive: boolean }): ShellState {
+export function createShellState(options: {
+  name: string;
+  env: Readonly<Record<string, string>>;
+  cwd: string;
+  positional: readonly string[];
+  interactive: boolean;
+}): ShellState {
   const variables = new Map<string, Variable>();
-  for (const [name, value] of Object.entries(options.env)) variables.set(name, { value, exported: true, readonly: false });
+  for (const [name, value] of Object.entries(options.env))
+    variables.set(name, { value, exported: true, readonly: false });
   const preset = (name: string, value: string): void => {
     if (!variables.has(name)) variables.set(name, { value, exported: false, readonly: false });
   };
@@ -118,10 +136,19 @@ export class ReadonlyVariableError extends Error {
   override readonly name = 'ReadonlyVariableError';
 }
 
-export function setVariable(state: ShellState, name: string, value: string, options: { exported?: boolean } = {}): void {
+export function setVariable(
+  state: ShellState,
+  name: string,
+  value: string,
+  options: { exported?: boolean } = {},
+): void {
   const existing = state.variables.get(name);
   if (existing?.readonly) throw new ReadonlyVariableError(`${name}: is read only`);
-  state.variables.set(name, { value, exported: options.exported ?? existing?.exported ?? false, readonly: false });
+  state.variables.set(name, {
+    value,
+    exported: options.exported ?? existing?.exported ?? false,
+    readonly: false,
+  });
 }
 
 /** The environment of a command started now. */

@@ -1,8 +1,8 @@
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import type { Worker } from 'node:worker_threads';
-import { errorMessage } from '#server/base';
-import { createAsyncFiles } from '../files/async-files.ts';
+import { errorMessage, InternalError } from '#server/base';
 import { FileError, type Process } from '../contract.ts';
+import { createAsyncFiles } from '../files/async-files.ts';
 import type { FromWorker, SpawnRequest, StartMessage, ToWorker } from './protocol.ts';
 import { acquireWorker, releaseWorker } from './worker-pool.ts';
 
@@ -10,7 +10,10 @@ import { acquireWorker, releaseWorker } from './worker-pool.ts';
 const OUTPUT_RATE = 8 * 1024 * 1024;
 
 /** Runs a shell or an applet in a worker of its own, on behalf of a process. Resolves with its status. */
-export async function runInWorker(process: Process, start: Omit<StartMessage, 'kind' | 'argv' | 'env' | 'cwd' | 'isTerminal' | 'isInit' | 'size'>): Promise<number> {
+export async function runInWorker(
+  process: Process,
+  start: Omit<StartMessage, 'kind' | 'argv' | 'env' | 'cwd' | 'isTerminal' | 'isInit' | 'size'>,
+): Promise<number> {
   let worker: Worker;
   try {
     worker = await acquireWorker();
@@ -65,18 +68,30 @@ function createSession(process: Process, worker: Worker): { ended: Promise<numbe
       send({ kind: 'written', bytes: data.length, broken: !ok });
     });
   };
-  const perform = async (id: number, operation: string, args: readonly unknown[], signal: AbortSignal): Promise<unknown> => {
+  const perform = async (
+    id: number,
+    operation: string,
+    args: readonly unknown[],
+    signal: AbortSignal,
+  ): Promise<unknown> => {
     if (operation === 'sleep') return process.clock.sleep(Number(args[0]), signal);
     if (operation === 'now') return process.clock.now();
     if (operation === 'spawn') return runChild(process, id, args[0] as SpawnRequest, children, send, signal);
-    const method = files[operation.slice(3) as keyof typeof files] as (...given: readonly unknown[]) => Promise<unknown>;
+    const methods = files as unknown as Readonly<Record<string, FileOperation | undefined>>;
+    const method = methods[operation.slice(3)];
+    if (!method) throw new InternalError(`the worker asked for ${operation}`);
     return method(...args);
   };
   const answer = async (message: Extract<FromWorker, { kind: 'call' }>): Promise<void> => {
     const own = new AbortController();
     calls.set(message.id, own);
     try {
-      const value = await perform(message.id, message.operation, message.args, AbortSignal.any([own.signal, stopping.signal]));
+      const value = await perform(
+        message.id,
+        message.operation,
+        message.args,
+        AbortSignal.any([own.signal, stopping.signal]),
+      );
       send({ kind: 'answer', id: message.id, value });
     } catch (error) {
       if (own.signal.aborted || stopping.signal.aborted) return;
@@ -89,7 +104,9 @@ function createSession(process: Process, worker: Worker): { ended: Promise<numbe
   const ended = new Promise<number>((resolve, reject) => {
     process.signal.addEventListener('abort', () => resolve(137), { once: true });
     worker.on('error', (error) => {
-      process.stderr.write(`${process.argv[0]}: ${(error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'out of memory' : error.message}\n`);
+      process.stderr.write(
+        `${process.argv[0]}: ${(error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'out of memory' : error.message}\n`,
+      );
       resolve(137);
     });
     worker.on('message', (message: FromWorker) => {
@@ -127,13 +144,23 @@ function createSession(process: Process, worker: Worker): { ended: Promise<numbe
   };
 }
 
+/** One of AsyncFiles' methods, its arguments as the worker sent them: our own code on both sides. */
+type FileOperation = (...args: readonly unknown[]) => Promise<unknown>;
+
 interface Child {
   give(data: Uint8Array | undefined): void;
   taken(fd: 1 | 2, broken: boolean): void;
 }
 
 /** A program beside the shell, its streams carried where they are not the shell's own. */
-async function runChild(process: Process, id: number, request: SpawnRequest, children: Map<number, Child>, send: (message: ToWorker) => void, signal: AbortSignal): Promise<number | undefined> {
+async function runChild(
+  process: Process,
+  id: number,
+  request: SpawnRequest,
+  children: Map<number, Child>,
+  send: (message: ToWorker) => void,
+  signal: AbortSignal,
+): Promise<number | undefined> {
   const stdin = request.stdin === 'carry' ? new PassThrough({ highWaterMark: 16 * 1024 }) : undefined;
   const waiting = new Map<1 | 2, (broken: boolean) => void>();
   const carry = (fd: 1 | 2): PassThrough => {
@@ -175,7 +202,7 @@ async function runChild(process: Process, id: number, request: SpawnRequest, chi
     if (!running) return undefined;
     if (stdin) send({ kind: 'child-wants-input', id });
     const code = await running;
-    await Promise.all([stdout, stderr].map((stream) => stream && drained(stream)));
+    for (const stream of [stdout, stderr]) if (stream) await drained(stream);
     return code;
   } finally {
     children.delete(id);

@@ -2,8 +2,22 @@ import { parentPort } from 'node:worker_threads';
 import type { AppletContext, AsyncFiles } from '../applets/contract.ts';
 import { applets, runApplet } from '../applets/index-of-applets.ts';
 import { FileError, type FileStat } from '../contract.ts';
-import { BrokenPipeError, type ByteReader, type ByteWriter, createByteReader, nullWriter } from './byte-stream.ts';
-import { MAX_CALLS, OUTPUT_WINDOW, type CallOperation, type FromWorker, type SpawnRequest, type StartMessage, type ToWorker } from './protocol.ts';
+import {
+  BrokenPipeError,
+  type ByteReader,
+  type ByteWriter,
+  createByteReader,
+  nullWriter,
+} from './byte-stream.ts';
+import {
+  type CallOperation,
+  type FromWorker,
+  MAX_CALLS,
+  OUTPUT_WINDOW,
+  type SpawnRequest,
+  type StartMessage,
+  type ToWorker,
+} from './protocol.ts';
 import { runShell } from './run-shell.ts';
 import { exportedEnv, type Files, Interrupted, type ShellHost, type ShellState } from './shell-state.ts';
 
@@ -77,7 +91,7 @@ const rootInput: ByteReader = createByteReader(() => {
 
 let unwritten = 0;
 let broken = false;
-let wakeWriters: (() => void)[] = [];
+const wakeWriters: (() => void)[] = [];
 const rootOutput = (fd: 1 | 2): ByteWriter => ({
   async write(data) {
     const bytes = typeof data === 'string' ? Buffer.from(data) : data;
@@ -93,9 +107,18 @@ const stdout = rootOutput(1);
 const stderr = rootOutput(2);
 
 /** Streams of programs that run outside, carried between here and there. */
-const children = new Map<number, { stdin: ByteReader | undefined; stdout: ByteWriter | undefined; stderr: ByteWriter | undefined }>();
+const children = new Map<
+  number,
+  { stdin: ByteReader | undefined; stdout: ByteWriter | undefined; stderr: ByteWriter | undefined }
+>();
 
-const runProgram = async (argv: readonly string[], env: Readonly<Record<string, string>>, cwd: string, io: { stdin: ByteReader; stdout: ByteWriter; stderr: ByteWriter }, signal: AbortSignal): Promise<number | undefined> => {
+const runProgram = async (
+  argv: readonly string[],
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+  io: { stdin: ByteReader; stdout: ByteWriter; stderr: ByteWriter },
+  signal: AbortSignal,
+): Promise<number | undefined> => {
   const id = nextCall;
   children.set(id, { stdin: io.stdin, stdout: io.stdout, stderr: io.stderr });
   const request: SpawnRequest = {
@@ -122,13 +145,26 @@ function interruptible(reader: ByteReader, signal: AbortSignal): ByteReader {
       signal.addEventListener('abort', onAbort, { once: true });
       wanted.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
     });
-  return { read: () => race(reader.read()), readLine: () => race(reader.readLine()), readAll: () => race(reader.readAll()), close: () => reader.close() };
+  return {
+    read: () => race(reader.read()),
+    readLine: () => race(reader.readLine()),
+    readAll: () => race(reader.readAll()),
+    close: () => reader.close(),
+  };
 }
 
 let size = { width: 80, height: 24 };
 const appletContext = (
   argv: readonly string[],
-  world: { env: Readonly<Record<string, string>>; cwd: string; isTerminal: boolean; signal: AbortSignal; stdin: ByteReader; stdout: ByteWriter; stderr: ByteWriter },
+  world: {
+    env: Readonly<Record<string, string>>;
+    cwd: string;
+    isTerminal: boolean;
+    signal: AbortSignal;
+    stdin: ByteReader;
+    stdout: ByteWriter;
+    stderr: ByteWriter;
+  },
   run: AppletContext['run'],
 ): AppletContext => ({
   argv,
@@ -148,7 +184,7 @@ const appletContext = (
 });
 
 const signals: string[] = [];
-let wakeSignalled: (() => void)[] = [];
+const wakeSignalled: (() => void)[] = [];
 const trapped = new Set<string>();
 
 function createHost(start: StartMessage): ShellHost {
@@ -159,24 +195,57 @@ function createHost(start: StartMessage): ShellHost {
     async runApplet(name, argv, shell, open, signal) {
       const applet = applets[name];
       const stdin = open.get(0)?.reader ?? createByteReader(async () => undefined);
-      const streams = { stdin, stdout: open.get(1)?.writer ?? nullWriter, stderr: open.get(2)?.writer ?? nullWriter };
+      const streams = {
+        stdin,
+        stdout: open.get(1)?.writer ?? nullWriter,
+        stderr: open.get(2)?.writer ?? nullWriter,
+      };
       if (!applet) return (await host.runProgram(argv, shell, open, signal)) ?? 127;
-      const world = { env: exportedEnv(shell), cwd: shell.cwd, isTerminal: start.isTerminal && streams.stdout === stdout, signal, ...streams };
-      return runApplet(applet, appletContext(argv, world, (words, io) => runNested(words, shell, { ...streams, ...io }, signal)));
+      const world = {
+        env: exportedEnv(shell),
+        cwd: shell.cwd,
+        isTerminal: start.isTerminal && streams.stdout === stdout,
+        signal,
+        ...streams,
+      };
+      return runApplet(
+        applet,
+        appletContext(argv, world, (words, io) => runNested(words, shell, { ...streams, ...io }, signal)),
+      );
     },
     runProgram: (argv, shell, open, signal) =>
-      runProgram(argv, exportedEnv(shell), shell.cwd, { stdin: open.get(0)?.reader ?? createByteReader(async () => undefined), stdout: open.get(1)?.writer ?? nullWriter, stderr: open.get(2)?.writer ?? nullWriter }, signal),
+      runProgram(
+        argv,
+        exportedEnv(shell),
+        shell.cwd,
+        {
+          stdin: open.get(0)?.reader ?? createByteReader(async () => undefined),
+          stdout: open.get(1)?.writer ?? nullWriter,
+          stderr: open.get(2)?.writer ?? nullWriter,
+        },
+        signal,
+      ),
     sleep: (milliseconds, signal) => call('sleep', [milliseconds], signal) as Promise<void>,
     now: () => call('now', []) as Promise<number>,
     breathe,
     takeSignals: () => signals.splice(0),
-    signalled: () => (signals.length > 0 ? Promise.resolve() : new Promise((resolve) => wakeSignalled.push(resolve))),
+    signalled: () =>
+      signals.length > 0 ? Promise.resolve() : new Promise((resolve) => wakeSignalled.push(resolve)),
     get size() {
       return size;
     },
   };
-  const runNested = async (words: readonly string[], shell: ShellState, io: { stdin: ByteReader; stdout: ByteWriter; stderr: ByteWriter }, signal: AbortSignal): Promise<number> => {
-    const open: Files = new Map([[0, { reader: io.stdin }], [1, { writer: io.stdout }], [2, { writer: io.stderr }]]);
+  const runNested = async (
+    words: readonly string[],
+    shell: ShellState,
+    io: { stdin: ByteReader; stdout: ByteWriter; stderr: ByteWriter },
+    signal: AbortSignal,
+  ): Promise<number> => {
+    const open: Files = new Map([
+      [0, { reader: io.stdin }],
+      [1, { writer: io.stdout }],
+      [2, { writer: io.stderr }],
+    ]);
     const { runCommandLine } = await import('./run-shell.ts');
     return runCommandLine(host, words, shell, open, signal);
   };
@@ -194,10 +263,20 @@ async function start(message: StartMessage): Promise<void> {
   running = message;
   size = message.size;
   const host = createHost(message);
-  const open: Files = new Map([[0, { reader: rootInput }], [1, { writer: stdout }], [2, { writer: stderr }]]);
+  const open: Files = new Map([
+    [0, { reader: rootInput }],
+    [1, { writer: stdout }],
+    [2, { writer: stderr }],
+  ]);
   if (message.mode === 'applet') {
     const { createShellState } = await import('./shell-state.ts');
-    const state = createShellState({ name: 'sh', env: message.env, cwd: message.cwd, positional: [], interactive: false });
+    const state = createShellState({
+      name: 'sh',
+      env: message.env,
+      cwd: message.cwd,
+      positional: [],
+      interactive: false,
+    });
     finish(await host.runApplet(message.applet, message.argv, state, open, whole.signal));
     return;
   }
@@ -243,7 +322,13 @@ port.on('message', (message: ToWorker) => {
       void start(message).catch((error: unknown) => {
         if (error instanceof Interrupted) finish(130);
         else {
-          send({ kind: 'write', fd: 2, data: Buffer.from(`${message.argv[0]}: ${error instanceof Error ? error.message : String(error)}\n`) });
+          send({
+            kind: 'write',
+            fd: 2,
+            data: Buffer.from(
+              `${message.argv[0]}: ${error instanceof Error ? error.message : String(error)}\n`,
+            ),
+          });
           finish(2);
         }
       });
@@ -259,7 +344,8 @@ port.on('message', (message: ToWorker) => {
     case 'answer': {
       const waiting = calls.get(message.id);
       calls.delete(message.id);
-      if (message.error) waiting?.reject(new FileError(message.error.code as FileError['code'], message.error.path));
+      if (message.error)
+        waiting?.reject(new FileError(message.error.code as FileError['code'], message.error.path));
       else waiting?.resolve(message.value);
       return;
     }

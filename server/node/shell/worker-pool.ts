@@ -15,14 +15,29 @@ let running = 0;
 /** The worker's program, bundled once: a worker has no TypeScript loader, and starting one each time would cost 200 ms. */
 async function bundle(): Promise<string> {
   const entry = fileURLToPath(new URL('./worker-main.ts', import.meta.url));
-  const result = await build({ entryPoints: [entry], bundle: true, platform: 'node', format: 'cjs', target: 'node20', write: false, logLevel: 'silent' });
+  const result = await build({
+    entryPoints: [entry],
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node20',
+    write: false,
+    logLevel: 'silent',
+  });
   const text = result.outputFiles[0]?.text;
   if (text === undefined) throw new OperationalError('the shell worker could not be bundled');
   return text;
 }
 
 function create(program: string): Worker {
-  const worker = new Worker(program, { eval: true, env: {}, execArgv: [], resourceLimits: LIMITS, stdout: true, stderr: true });
+  const worker = new Worker(program, {
+    eval: true,
+    env: {},
+    execArgv: [],
+    resourceLimits: LIMITS,
+    stdout: true,
+    stderr: true,
+  });
   worker.unref();
   return worker;
 }

@@ -1,8 +1,15 @@
-import { type Clock, createClock, createManualClock, createSeededIds, type ManualClock, silentLogger } from '#server/base';
+import {
+  type Clock,
+  createClock,
+  createManualClock,
+  createSeededIds,
+  type ManualClock,
+  silentLogger,
+} from '#server/base';
 import type { Client, Dialer } from '#server/client';
-import { createFakeBackend, type FakeBackend } from '#server/client/testing';
 import { type Draft } from '#server/client';
-import { nodes, type Node, type Pod, pods } from '#server/kube';
+import { createFakeBackend, type FakeBackend } from '#server/client/testing';
+import { type Node, nodes, type Pod, pods } from '#server/kube';
 import type { Image } from '../contract.ts';
 import { createMemoryFileSystem, type MemoryFileSystem } from '../files/memory-files.ts';
 import { createImageCatalogue } from '../images/catalogue.ts';
@@ -52,7 +59,12 @@ export async function startNode(options: HarnessOptions = {}): Promise<NodeHarne
   const files = createMemoryFileSystem(
     {
       ...(options.networkReady === false ? {} : { '/etc/cni/net.d/05-cilium.conflist': '{}' }),
-      ...Object.fromEntries(Object.entries(options.manifests ?? {}).map(([name, text]) => [`/etc/kubernetes/manifests/${name}`, text])),
+      ...Object.fromEntries(
+        Object.entries(options.manifests ?? {}).map(([name, text]) => [
+          `/etc/kubernetes/manifests/${name}`,
+          text,
+        ]),
+      ),
       ...options.files,
     },
     { clock },
@@ -74,7 +86,13 @@ export async function startNode(options: HarnessOptions = {}): Promise<NodeHarne
       capacity: { cpu: '2', memory: '4Gi', pods: '110', ephemeralStorage: '20Gi' },
     },
     flags: options.flags ?? [],
-    config: { staticPodPath: '/etc/kubernetes/manifests', clusterDNS: ['10.96.0.10'], clusterDomain: 'cluster.local', podCidrFrom: '10.244.0.0/24', ...options.config },
+    config: {
+      staticPodPath: '/etc/kubernetes/manifests',
+      clusterDNS: ['10.96.0.10'],
+      clusterDomain: 'cluster.local',
+      podCidrFrom: '10.244.0.0/24',
+      ...options.config,
+    },
     catalogue: createImageCatalogue([...standardImages(), ...(options.images ?? [])]),
     network,
     delays: { imagePull: options.imagePull ?? (() => 0) },
@@ -101,7 +119,12 @@ export async function startNode(options: HarnessOptions = {}): Promise<NodeHarne
     kubelet,
     node: () => client.get(nodes, { name: 'worker' }),
     pod,
-    createPod: (draft) => client.create(pods, { ...draft, metadata: { namespace: 'default', ...draft.metadata }, spec: { nodeName: 'worker', restartPolicy: 'Always', ...draft.spec } }),
+    createPod: (draft) =>
+      client.create(pods, {
+        ...draft,
+        metadata: { namespace: 'default', ...draft.metadata },
+        spec: { nodeName: 'worker', restartPolicy: 'Always', ...draft.spec },
+      }),
     until,
     async untilPod(name, condition) {
       let last: Pod | undefined;

@@ -3,9 +3,9 @@ import { type Clock, createClock, createSeededIds } from '#server/base';
 import type { FileSystem, NetworkNamespace, Program } from '../contract.ts';
 import { createMemoryFileSystem } from '../files/memory-files.ts';
 import { noNetwork } from '../network/network.ts';
-import { emptyInput, type RunningProcess, startProcess } from '../runtime/process.ts';
 import { busyboxPrograms } from '../programs/busybox.ts';
 import { hostPrograms } from '../programs/host-programs.ts';
+import { emptyInput, type RunningProcess, startProcess } from '../runtime/process.ts';
 
 export interface RunOptions {
   programs?: Readonly<Record<string, Program>>;
@@ -40,20 +40,36 @@ export function start(argv: readonly string[], options: RunOptions = {}): Runnin
     {
       programs: options.programs ?? standard,
       hostPrograms: hostPrograms(),
-      files: options.files ?? createMemoryFileSystem({ '/etc/hostname': 'box\n', '/tmp/x': 'x\n' }, { clock }),
+      files:
+        options.files ?? createMemoryFileSystem({ '/etc/hostname': 'box\n', '/tmp/x': 'x\n' }, { clock }),
       network: options.network ?? noNetwork,
       clock,
       ids: createSeededIds(),
-      dialer: { dial: () => { throw new Error('no API server here'); } },
+      dialer: {
+        dial: () => {
+          throw new Error('no API server here');
+        },
+      },
       pod: { namespace: 'default', name: 'pod', uid: 'uid', nodeName: 'node' },
     },
-    { argv, env: { PATH: '/bin', HOME: '/root', HOSTNAME: 'box', ...options.env }, cwd: '/', stdin, stdout, stderr, ...(options.init ? { init: true } : {}) },
+    {
+      argv,
+      env: { PATH: '/bin', HOME: '/root', HOSTNAME: 'box', ...options.env },
+      cwd: '/',
+      stdin,
+      stdout,
+      stderr,
+      ...(options.init ? { init: true } : {}),
+    },
   );
   return { process, stdout, stderr };
 }
 
 /** Runs a command to its end and collects what it says. */
-export async function run(argv: readonly string[], options: RunOptions = {}): Promise<{ code: number; stdout: string; stderr: string; bytes: number }> {
+export async function run(
+  argv: readonly string[],
+  options: RunOptions = {},
+): Promise<{ code: number; stdout: string; stderr: string; bytes: number }> {
   const { process, stdout, stderr } = start(argv, options);
   const out = collect(stdout);
   const err = collect(stderr);

@@ -1,4 +1,4 @@
-import type { RunningMachine } from '#server/clouds/kubevirt';
+import type { RunningMachine } from '../machine.ts';
 
 type Files = RunningMachine['files'];
 
@@ -7,7 +7,8 @@ export function createGuestFiles(): Files {
   const contents = new Map<string, Uint8Array>();
   const watchers = new Set<{ path: string; onChange(path: string): void }>();
   const changed = (path: string): void => {
-    for (const watcher of [...watchers]) if (path.startsWith(`${watcher.path}/`) || path === watcher.path) watcher.onChange(path);
+    for (const watcher of [...watchers])
+      if (path.startsWith(`${watcher.path}/`) || path === watcher.path) watcher.onChange(path);
   };
   const unused = (): never => {
     throw new Error('a pretend guest cannot do that');

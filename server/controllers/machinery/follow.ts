@@ -6,15 +6,15 @@ import { isExpired, type KubeObject, type Resource } from '#server/kube';
 const FIRST_RETRY = 50;
 const LAST_RETRY = 30_000;
 
-export interface FollowOptions {
+export interface FollowOptions<T extends KubeObject> {
   client: Client;
   clock: Clock;
   log: Logger;
-  resource: Resource;
+  resource: Resource<T>;
   /** All there is; what is not in it is gone. */
-  onList(objects: readonly KubeObject[]): void;
-  onChange(object: KubeObject): void;
-  onGone(object: KubeObject): void;
+  onList(objects: readonly T[]): void;
+  onChange(object: T): void;
+  onGone(object: T): void;
 }
 
 /** Follows a collection and keeps nothing of it. `listed` resolves after the first list, or when stopped. */
@@ -24,7 +24,7 @@ export interface Follower {
 }
 
 /** List, then watch; after a lost watch watch on, after 410 list again. Models client-go's reflector without a store. */
-export function follow(options: FollowOptions): Follower {
+export function follow<T extends KubeObject>(options: FollowOptions<T>): Follower {
   const { client, clock, log, resource } = options;
   const stopping = new AbortController();
   let finishListing: () => void = () => undefined;
@@ -39,6 +39,7 @@ export function follow(options: FollowOptions): Follower {
     if (!stopping.signal.aborted) options.onList(answer.items);
     finishListing();
   };
+  let endWatch: () => void = () => undefined;
   const watch = (): Promise<void> =>
     new Promise((resolve, reject) => {
       const stream = client.watch(
@@ -51,10 +52,10 @@ export function follow(options: FollowOptions): Follower {
         },
         (error) => (error === undefined ? resolve() : reject(error)),
       );
-      stopping.signal.addEventListener('abort', () => {
+      endWatch = () => {
         stream.stop();
         resolve();
-      }, { once: true });
+      };
     });
   const run = async (): Promise<void> => {
     let delay = FIRST_RETRY;
@@ -71,7 +72,10 @@ export function follow(options: FollowOptions): Follower {
       } catch (error) {
         if (stopping.signal.aborted) return;
         relist ||= isExpired(error);
-        log.debug({ resource: resource.plural, error: errorMessage(error) }, 'following a collection failed, will be tried again');
+        log.debug(
+          { resource: resource.plural, error: errorMessage(error) },
+          'following a collection failed, will be tried again',
+        );
         await clock.sleep(delay, stopping.signal);
         delay = Math.min(delay * 2, LAST_RETRY);
       }
@@ -79,12 +83,17 @@ export function follow(options: FollowOptions): Follower {
   };
   run().catch((error: unknown) => {
     finishListing();
-    if (!stopping.signal.aborted) log.error({ resource: resource.plural, error: errorMessage(error) }, 'a collection is followed no longer');
+    if (!stopping.signal.aborted)
+      log.error(
+        { resource: resource.plural, error: errorMessage(error) },
+        'a collection is followed no longer',
+      );
   });
   return {
     listed,
     stop() {
       stopping.abort();
+      endWatch();
       finishListing();
     },
   };
