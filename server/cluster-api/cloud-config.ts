@@ -108,7 +108,7 @@ export function renderCloudConfig(bootstrap: Bootstrap): string {
     ...users(spec),
     ...(spec.mounts?.length ? { mounts: spec.mounts } : {}),
   };
-  return `${HEADER}${stringify(config, { lineWidth: 0 })}`;
+  return `${HEADER}${stringify(config, { lineWidth: 0, aliasDuplicateObjects: false })}`;
 }
 
 const CLOUD_CONFIG = /^#cloud-config\b/m;

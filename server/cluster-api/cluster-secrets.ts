@@ -138,52 +138,65 @@ export async function ensureCertificates(
   return { ca, etcd, proxy, sa };
 }
 
+/** What a cluster's kubeconfig is made of. */
+export interface KubeconfigWish {
+  cluster: Cluster;
+  /** The control plane. */
+  owner: KubeObject;
+  ca: Authority;
+  kubeconfigServer: KubeconfigServer | undefined;
+  /** UID of a Secret → resourceVersion that was found right: what has not changed is not read again. */
+  checked: Map<string, string>;
+}
+
 /**
- * Makes `<cluster>-kubeconfig`, and its client certificate anew once half of its year is used. Models
- * sigs.k8s.io/cluster-api/util/kubeconfig, except that `kubeconfigServer` may name another server than the endpoint.
+ * Makes `<cluster>-kubeconfig`; a Secret of ours that points elsewhere than it should (the lab's listener moved) or whose
+ * certificate has used half of its year is written anew. Returns whether one was rewritten: clients made from it are
+ * of no use then. Models sigs.k8s.io/cluster-api/util/kubeconfig, except that `kubeconfigServer` may name another server
+ * than the endpoint.
  */
-export async function ensureKubeconfig(
-  context: Context,
-  cluster: Cluster,
-  owner: KubeObject,
-  ca: Authority,
-  kubeconfigServer: KubeconfigServer | undefined,
-): Promise<void> {
+export async function ensureKubeconfig(context: Context, wish: KubeconfigWish): Promise<boolean> {
   const { client, clock } = context;
+  const { cluster, owner, ca, checked } = wish;
   const name = cluster.metadata.name;
-  const endpoint = cluster.spec.controlPlaneEndpoint;
-  const { server, caPem } = kubeconfigServer?.({ namespace: cluster.metadata.namespace ?? '', name }) ?? {
-    server: `https://${endpoint?.host ?? ''}:${endpoint?.port ?? 6443}`,
+  const { host = '', port = 6443 } = cluster.spec.controlPlaneEndpoint ?? {};
+  const place = { namespace: cluster.metadata.namespace ?? '', name };
+  const { server, caPem } = wish.kubeconfigServer?.(place) ?? {
+    server: `https://${host}:${port}`,
     caPem: ca.certPem,
   };
-  const text = async (): Promise<string> => {
-    const user = await issueCertificate({
+  const issue = (): Promise<Authority> =>
+    issueCertificate({
       authority: ca,
       commonName: 'kubernetes-admin',
       organizations: ['system:masters'],
       usages: ['client'],
       now: clock.now(),
     });
-    return formatKubeconfig({
-      cluster: { name, server, caPem },
-      user: { name: `${name}-admin`, ...user },
-      context: { name: `${name}-admin@${name}` },
-    });
-  };
+  const value = (user: Authority): string =>
+    encode(
+      formatKubeconfig({
+        cluster: { name, server, caPem },
+        user: { name: `${name}-admin`, ...user },
+        context: { name: `${name}-admin@${name}` },
+      }),
+    );
   const secret = await ensureSecret(client, cluster, 'kubeconfig', async () =>
-    clusterSecret(cluster, `${name}-kubeconfig`, { value: encode(await text()) }, controllerReference(owner)),
+    clusterSecret(cluster, `${name}-kubeconfig`, { value: value(await issue()) }, controllerReference(owner)),
   );
-  if (
-    clock.now() - Date.parse(secret.metadata.creationTimestamp ?? '') < YOUNG ||
-    secret.metadata.ownerReferences?.[0]?.uid !== owner.metadata.uid
-  )
-    return;
-  const { certPem } = parseKubeconfig(decode(secret.data?.['value']));
-  if (!certPem || !needsRotation(certPem, clock.now())) return;
-  await client.patch(
-    secrets,
-    { namespace: secret.metadata.namespace, name: secret.metadata.name },
-    { type: 'merge', body: { data: { value: encode(await text()) } } },
-    MANAGER,
-  );
+  const { uid = '', resourceVersion = '', creationTimestamp = '' } = secret.metadata;
+  const young = clock.now() - Date.parse(creationTimestamp) < YOUNG;
+  const foreign = secret.metadata.ownerReferences?.[0]?.uid !== owner.metadata.uid;
+  if (foreign || (young && checked.get(uid) === resourceVersion)) return false;
+  const config = parseKubeconfig(decode(secret.data?.['value']));
+  const { certPem, keyPem } = config;
+  const stale = !certPem || !keyPem || (!young && needsRotation(certPem, clock.now()));
+  if (!stale && config.server === server && (config.caPem ?? '').trim() === caPem.trim()) {
+    checked.set(uid, resourceVersion);
+    return false;
+  }
+  const user = stale ? await issue() : { certPem, keyPem };
+  const ref = { namespace: secret.metadata.namespace, name: secret.metadata.name };
+  await client.patch(secrets, ref, { type: 'merge', body: { data: { value: value(user) } } }, MANAGER);
+  return true;
 }

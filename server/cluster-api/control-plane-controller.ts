@@ -99,6 +99,7 @@ export function startControlPlaneController(context: Context): Running {
   const probes = new Map<string, number>();
   /** Authorities that were seen, by UID of the control plane: one that is there is never made anew. */
   const authorities = new Map<string, ClusterCertificates>();
+  const checked = new Map<string, string>();
 
   const machinesOf = (controlPlane: KubeadmControlPlane, cluster: Cluster): Machine[] =>
     caches.machines
@@ -253,7 +254,15 @@ export function startControlPlaneController(context: Context): Running {
     else authorities.delete(uid);
     report(controlPlane, clock.now(), { type: 'CertificatesAvailable', status: 'True', reason: 'Available' });
     if (!cluster.spec.controlPlaneEndpoint?.host) return nothing;
-    await ensureKubeconfig(context, cluster, controlPlane, certificates.ca, context.kubeconfigServer);
+    const { kubeconfigServer } = context;
+    const renewed = await ensureKubeconfig(context, {
+      cluster,
+      owner: controlPlane,
+      ca: certificates.ca,
+      kubeconfigServer,
+      checked,
+    });
+    if (renewed) workloads.renew(objectKey(cluster));
     const outcome = await probe(key, controlPlane, cluster, present);
     try {
       return { outcome, templateMissing: !(await scale(controlPlane, cluster)) };

@@ -11,7 +11,10 @@ import { UNINITIALIZED_TAINT } from './vocabulary.ts';
 const API_VERSION = 'kubeadm.k8s.io/v1beta4';
 
 function document(kind: string, fields: object): string {
-  return stringify({ apiVersion: API_VERSION, kind, ...fields }, { lineWidth: 0, sortMapEntries: true });
+  return stringify(
+    { apiVersion: API_VERSION, kind, ...fields },
+    { lineWidth: 0, sortMapEntries: true, aliasDuplicateObjects: false },
+  );
 }
 
 /** kubeadm's timeouts are durations, Cluster API's are seconds under longer names. */

@@ -31,6 +31,8 @@ export interface Workloads {
   reachable(key: string): boolean | undefined;
   /** Runs one request and remembers whether the cluster answered. */
   attempt<R>(key: string, request: (client: Client) => Promise<R>): Promise<R>;
+  /** Its kubeconfig is another now: whoever asks next gets a new client, and is told to ask. */
+  renew(key: string): void;
   /** The cluster is gone: stops watching it. */
   forget(key: string): void;
   stop(): void;
@@ -97,6 +99,13 @@ export function createWorkloads(options: {
     return entry;
   };
 
+  const forget = (key: string): void => {
+    watched.get(key)?.informers.stop();
+    watched.delete(key);
+    clients.delete(key);
+    answers.delete(key);
+  };
+
   return {
     client,
     caches(key) {
@@ -124,12 +133,11 @@ export function createWorkloads(options: {
         throw error;
       }
     },
-    forget(key) {
-      watched.get(key)?.informers.stop();
-      watched.delete(key);
-      clients.delete(key);
-      answers.delete(key);
+    renew(key) {
+      forget(key);
+      options.onChange(key);
     },
+    forget,
     stop() {
       for (const entry of watched.values()) entry.informers.stop();
       watched.clear();

@@ -18,6 +18,8 @@ export interface DialerOptions {
   listenerCaPem: string;
   /** The cluster in whose network the caller lives, for in-cluster addresses; with the address of its `kubernetes` Service. */
   home?: { path: string; serviceAddress: string };
+  /** Where a connection to an address really ends (Services of the network the caller lives in); default: there. */
+  translate?: (address: string) => string | undefined;
 }
 
 /**
@@ -33,7 +35,9 @@ export function createDialer(options: DialerOptions): Dialer {
     const address = addressOf(server);
     const find = (): ClusterEntry | undefined => {
       if (prefixed) return directory.get(server.slice(prefix.length));
-      return home && address === home.serviceAddress ? directory.get(home.path) : directory.byAddress(address);
+      if (home && address === home.serviceAddress) return directory.get(home.path);
+      const end = options.translate ? options.translate(address) : address;
+      return end === undefined ? undefined : directory.byAddress(end);
     };
     const entry = await directory.waitFor(find, DIAL_TIMEOUT);
     return { entry, caPem: prefixed ? options.listenerCaPem : (entry?.caPem ?? '') };

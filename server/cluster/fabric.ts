@@ -2,6 +2,9 @@ import type { KubeletApi, KubeletDirectory } from '#server/apiserver';
 import type { Clock, Logger } from '#server/base';
 import { createNetwork, type Network } from '#server/node';
 
+/** Path of the management cluster. */
+export const MANAGEMENT = 'management';
+
 /** What the machines of one cluster share: their network, and how their API server finds the kubelets. */
 export interface ClusterFabric {
   readonly network: Network;

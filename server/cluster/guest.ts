@@ -3,7 +3,7 @@ import type { Clock, Ids, Logger } from '#server/base';
 import { parseKubeconfig } from '#server/client';
 import type { MachineSpec } from '#server/clouds/kubevirt';
 import { parseApiVersion, type UnstructuredObject } from '#server/kube';
-import { createKubelet, type FileSystem, type ImageCatalogue, type Kubelet } from '#server/node';
+import { createKubelet, type FileSystem, type ImageCatalogue, type Kubelet, type Network } from '#server/node';
 import { applyObjects } from './apply.ts';
 import { createDialer, type DialerOptions } from './dialer.ts';
 import type { ClusterDirectory } from './directory.ts';
@@ -21,6 +21,8 @@ export interface GuestOptions {
   readonly path: string;
   readonly files: FileSystem;
   readonly fabric: ClusterFabric;
+  /** The network the machine itself is attached to: the management cluster's. */
+  readonly infraNetwork: Network;
   readonly directory: ClusterDirectory;
   readonly catalogue: ImageCatalogue;
   readonly listener: Pick<DialerOptions, 'listenerUrl' | 'listenerCaPem'>;
@@ -51,6 +53,7 @@ export function createGuest(options: GuestOptions): Guest {
     directory: options.directory,
     ...options.listener,
     home: { path: options.path, serviceAddress: kubernetesServiceAddress(DEFAULT_SERVICE_CIDR) },
+    translate: (address) => infraDestination(options, address),
   });
   let kubelet: Kubelet | undefined;
   let registration: { dispose(): void } | undefined;
@@ -91,8 +94,7 @@ export function createGuest(options: GuestOptions): Guest {
     now: () => clock.now(),
     startKubelet,
     clientFor: (path) => dialer.dial(parseKubeconfig(readTextFile(files, path) ?? ''), { userAgent: 'kubeadm/v1.36.3 (linux/arm64)' }),
-    clientWithToken: ({ server, token, caPem }) =>
-      dialer.dial({ server, token, ...(caPem === undefined ? {} : { caPem }) }, { userAgent: 'kubeadm/v1.36.3 (linux/arm64)' }),
+    clientFrom: (config) => dialer.dial(config, { userAgent: 'kubeadm/v1.36.3 (linux/arm64)' }),
   };
 
   return {
@@ -106,6 +108,20 @@ export function createGuest(options: GuestOptions): Guest {
     },
     poweredOff,
   };
+}
+
+/** The control-plane endpoint of a cluster is a Service of the management cluster: this is what its address leads to. */
+function infraDestination({ infraNetwork, spec }: GuestOptions, address: string): string | undefined {
+  const colon = address.lastIndexOf(':');
+  const end = infraNetwork.destination({
+    protocol: 'TCP',
+    ip: address.slice(0, colon),
+    port: Number(address.slice(colon + 1)),
+    sourceIp: spec.ip,
+    sourceKind: 'pod',
+    sourceNode: undefined,
+  });
+  return end && `${end.ip}:${end.port}`;
 }
 
 function hostFacts({ spec, files, ids }: GuestOptions): Parameters<typeof createKubelet>[0]['host'] {

@@ -7,7 +7,7 @@ import { controlPlaneImages } from './component-programs.ts';
 import type { DialerOptions } from './dialer.ts';
 import type { ClusterDirectory } from './directory.ts';
 import type { Disk, Disks } from './disks.ts';
-import type { Fabrics } from './fabric.ts';
+import { type Fabrics, MANAGEMENT } from './fabric.ts';
 import { createGuest, type Guest } from './guest.ts';
 import { runGuestLine } from './guest-shell.ts';
 import { GUEST } from './os-image.ts';
@@ -94,6 +94,7 @@ function createMachineGuest(
     path,
     files: disk.files,
     fabric,
+    infraNetwork: options.fabrics.of(MANAGEMENT).network,
     directory,
     catalogue: createImageCatalogue(images),
     listener: options.listener,

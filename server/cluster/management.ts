@@ -12,7 +12,7 @@ import { kubernetesServiceAddress } from './component-programs.ts';
 import { startControllerManager } from './controller-manager.ts';
 import { createDialer } from './dialer.ts';
 import type { ClusterDirectory } from './directory.ts';
-import type { ClusterFabric, Fabrics } from './fabric.ts';
+import { type ClusterFabric, type Fabrics, MANAGEMENT } from './fabric.ts';
 import type { ServerIdentity } from './identity.ts';
 import { ARCHITECTURE, CONTAINER_RUNTIME, IMAGE_FILES, KERNEL, OS_IMAGE } from './os-image.ts';
 
@@ -29,7 +29,6 @@ export interface ManagementOptions {
   readonly log: Logger;
 }
 
-export const MANAGEMENT = 'management';
 /** Services of the management cluster; apart from the tenants' 10.96.0.0/12, so that an address tells whose it is. */
 const SERVICE_CIDR = '10.112.0.0/12';
 /** Addresses of the infra nodes' pods, virt-launchers among them: what a tenant sees as its nodes' addresses. */

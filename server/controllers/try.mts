@@ -30,7 +30,7 @@ async function tenant(i: number) {
   let done = t1,
     t2 = t1;
   if (withC) {
-    startControllerManager({
+    if (!process.env.NOM) startControllerManager({
       server,
       clock,
       ids,
@@ -39,7 +39,7 @@ async function tenant(i: number) {
       nodeCidrMaskSize: 24,
       signing,
       rootCaPem: 'x',
-      controllers: [],
+      controllers: (process.env['CTL'] ?? '*').split(','),
     });
     t2 = performance.now();
     const admin = createInProcessClient({
@@ -47,9 +47,9 @@ async function tenant(i: number) {
       user: { name: 'a', groups: ['system:masters'] },
       userAgent: 'x',
     });
-    const k = actAsKubelet(admin);
+    const k = process.env.NOK ? { stop() {} } : actAsKubelet(admin);
     await admin.create(nodes, node('worker'));
-    await admin.create(deployments, deployment());
+    if (!process.env.NOD) await admin.create(deployments, deployment());
     for (;;) {
       const d = await admin.get(deployments, { namespace: 'default', name: 'web' });
       if (process.env.CTL || d.status?.availableReplicas === 1) break;

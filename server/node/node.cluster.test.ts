@@ -148,7 +148,7 @@ describe('a node in its cluster', () => {
       await exec('client', [
         'sh',
         '-c',
-        'curl -s http://hello.default.svc.cluster.local/nope | grep title; echo $HELLO_SERVICE_HOST',
+        'curl -s http://hello.default.svc.cluster.local/nope | tr -d "\\r" | grep title; echo $HELLO_SERVICE_HOST',
       ]),
     ).toMatchObject({ stdout: '<head><title>404 Not Found</title></head>\n10.96.45.12\n' });
     expect((await exec('client', ['curl', '-sI', 'http://10.0.1.11:31234'])).stdout).toMatch(

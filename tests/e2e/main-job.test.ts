@@ -76,7 +76,7 @@ describe('a tenant and the real kubectl', () => {
     // `kubectl run -it` wants a terminal: script(1) gives it one.
     const inTerminal = (): ReturnType<Kubectl['bash']> => tenant.bash(`script -qec ${JSON.stringify(probe.replaceAll('%', '%'))} /dev/null < /dev/null`);
     const served = await inTerminal();
-    expect(served.stdout).toMatch(/(^|\n)200\r?\n/);
+    expect(served.stdout).toMatch(/(^|\n)200\r*\n/);
     expect(served.stdout).toContain('pod "probe" deleted');
     await tenant('scale', 'deployment', 'hello', '--replicas=0');
     await eventually('no endpoint', async () => {

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { type Client, formatKubeconfig } from '#server/client';
+import type { Client } from '#server/client';
 import { clusterRoleBindings, type KubeObject, nodes, type Node, type UnstructuredObject } from '#server/kube';
 import { publicKeyFromPrivate } from '#server/pki';
 import type { FileSystem } from '#server/node';
@@ -21,8 +21,8 @@ export interface KubeadmMachine {
   startKubelet(): Promise<void>;
   /** A client for a kubeconfig file of the machine. */
   clientFor(kubeconfigPath: string): Client;
-  /** A client with a bootstrap token. */
-  clientWithToken(options: { server: string; token: string; caPem?: string }): Client;
+  /** A client with a bootstrap token; without one it is nobody in particular. */
+  clientFrom(config: { server: string; token?: string; caPem?: string }): Client;
 }
 
 const PKI = '/etc/kubernetes/pki';
@@ -179,7 +179,15 @@ function bootstrapTokenRbac(): UnstructuredObject[] {
 
 /** Models phases/bootstraptoken/clusterinfo: what a machine that joins may read before it trusts anything. */
 function clusterInfo(cluster: ClusterConfiguration, caPem: string, server: string): KubeObject[] {
-  const kubeconfig = formatKubeconfig({ cluster: { name: '', server, caPem }, user: { name: '' }, context: { name: '' } });
+  const kubeconfig = stringify({
+    apiVersion: 'v1',
+    clusters: [{ cluster: { 'certificate-authority-data': Buffer.from(caPem).toString('base64'), server }, name: '' }],
+    contexts: null,
+    'current-context': '',
+    kind: 'Config',
+    preferences: {},
+    users: null,
+  });
   const role = 'kubeadm:bootstrap-signer-clusterinfo';
   return [
     configMap('kube-public', 'cluster-info', { kubeconfig }),

@@ -1,5 +1,6 @@
 import { parse } from 'yaml';
-import { type Client, formatKubeconfig, parseKubeconfig } from '#server/client';
+import { z } from 'zod';
+import { type Client, formatKubeconfig } from '#server/client';
 import { type CertificateSigningRequest, certificateSigningRequests, configMaps } from '#server/kube';
 import { certificateFingerprint, createKeyPair, signRequest } from '#server/pki';
 import { KubeadmConfigError, parseKubeadmConfig } from './config.ts';
@@ -22,10 +23,9 @@ export async function kubeadmJoin(machine: KubeadmMachine, configPath: string, p
   const name = nodeName(join.nodeRegistration, machine.hostname);
 
   print('[preflight] Reading configuration from the cluster...\n');
-  const stranger = machine.clientWithToken({ server, token });
+  const stranger = machine.clientFrom({ server });
   const info = await stranger.get(configMaps, { namespace: 'kube-public', name: 'cluster-info' });
-  const { caPem } = parseKubeconfig(info.data?.kubeconfig ?? '');
-  if (!caPem) throw new KubeadmConfigError('there is no CA in the cluster-info ConfigMap');
+  const caPem = authorityOf(info.data?.kubeconfig ?? '');
   const pin = `sha256:${certificateFingerprint(caPem)}`;
   if (!unsafeSkipCAVerification && !caCertHashes.includes(pin)) {
     throw new KubeadmConfigError(`cluster CA found in cluster-info ConfigMap is invalid: none of the public keys "${pin}" are pinned`);
@@ -33,7 +33,7 @@ export async function kubeadmJoin(machine: KubeadmMachine, configPath: string, p
   machine.files.mkdir('/etc/kubernetes/pki', { recursive: true });
   machine.files.writeFile('/etc/kubernetes/pki/ca.crt', caPem);
 
-  const client = machine.clientWithToken({ server, token, caPem });
+  const client = machine.clientFrom({ server, token, caPem });
   const { clusterDNS = [], clusterDomain = 'cluster.local' } = await uploadedKubeletConfig(client);
   writeKubeletFiles(machine.files, {
     registration: { ...join.nodeRegistration, name },
@@ -54,6 +54,18 @@ export async function kubeadmJoin(machine: KubeadmMachine, configPath: string, p
   await machine.startKubelet();
   print('\nThis node has joined the cluster\n');
 }
+
+/** The CA of a cluster-info kubeconfig: a file with one nameless cluster and no user. */
+function authorityOf(clusterInfo: string): string {
+  const parsed = clusterInfoSchema.safeParse(parse(clusterInfo, { maxAliasCount: 0 }));
+  const data = parsed.data?.clusters[0]?.cluster['certificate-authority-data'];
+  if (!data) throw new KubeadmConfigError('there is no CA in the cluster-info ConfigMap');
+  return Buffer.from(data, 'base64').toString();
+}
+
+const clusterInfoSchema = z.object({
+  clusters: z.array(z.object({ cluster: z.object({ 'certificate-authority-data': z.string() }) })),
+});
 
 async function uploadedKubeletConfig(client: Client): Promise<{ clusterDNS?: string[]; clusterDomain?: string }> {
   const uploaded = await client.get(configMaps, { namespace: 'kube-system', name: 'kubelet-config' });

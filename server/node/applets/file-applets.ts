@@ -3,33 +3,10 @@ import { type Applet, type AppletContext, AppletError } from './contract.ts';
 import { find, humanSize, ls, permissions } from './ls-find.ts';
 import { openInput } from './open.ts';
 import { fileErrorText, parseOptions } from './options.ts';
+import { at, forEachPath } from './paths.ts';
 
 /** How deep `ls -R`, `rm -r`, `find` … go. */
 const MAX_DEPTH = 64;
-
-/** Does something for every operand; what fails is told and makes the status 1. */
-export async function forEachPath(
-  context: AppletContext,
-  paths: readonly string[],
-  act: (path: string) => Promise<void>,
-  describe: (path: string) => string = (path) => path,
-): Promise<number> {
-  let status = 0;
-  for (const path of paths) {
-    await context.breathe();
-    try {
-      await act(path);
-    } catch (error) {
-      const text = fileErrorText(error) ?? (error instanceof AppletError ? error.message : undefined);
-      if (text === undefined) throw error;
-      await context.stderr.write(`${context.argv[0]}: ${describe(path)}: ${text}\n`);
-      status = 1;
-    }
-  }
-  return status;
-}
-
-export const at = (context: AppletContext, path: string): string => joinPath(context.cwd, path);
 
 const cat: Applet = async (context) => {
   const options = parseOptions(context.argv, 'nbsvetAu');

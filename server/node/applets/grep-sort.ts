@@ -1,7 +1,7 @@
 import { type Applet, type AppletContext } from './contract.ts';
-import { at } from './file-applets.ts';
 import { eachInput, eachLine } from './inputs.ts';
 import { parseOptions } from './options.ts';
+import { at } from './paths.ts';
 import { escapeRegex, posixRegex } from './posix-regex.ts';
 
 const MAX_CONTEXT = 10_000;

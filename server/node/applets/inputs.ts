@@ -1,7 +1,7 @@
 import type { ByteReader } from '../shell/byte-stream.ts';
 import type { AppletContext } from './contract.ts';
-import { forEachPath } from './file-applets.ts';
 import { openInput } from './open.ts';
+import { forEachPath } from './paths.ts';
 
 /** Does something with every input of an applet: the files named, or standard input. */
 export async function eachInput(

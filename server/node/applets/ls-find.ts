@@ -1,8 +1,8 @@
 import type { FileStat } from '../contract.ts';
 import { baseName, joinPath } from '../files/path.ts';
 import { type Applet, AppletError } from './contract.ts';
-import { at, forEachPath } from './file-applets.ts';
 import { parseOptions } from './options.ts';
+import { at, forEachPath } from './paths.ts';
 import { globRegex } from './posix-regex.ts';
 
 const MAX_DEPTH = 64;

@@ -1,8 +1,8 @@
 import { type ByteReader, createCollector } from '../shell/byte-stream.ts';
 import { type Applet, type AppletContext, AppletError } from './contract.ts';
-import { at, forEachPath } from './file-applets.ts';
 import { openInput } from './open.ts';
 import { parseOptions } from './options.ts';
+import { at, forEachPath } from './paths.ts';
 import { posixRegex } from './posix-regex.ts';
 import { unescapeText } from './printf.ts';
 

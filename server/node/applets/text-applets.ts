@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type Applet, type AppletContext, AppletError } from './contract.ts';
-import { at } from './file-applets.ts';
 import { grep, sort } from './grep-sort.ts';
 import { eachInput, eachLine } from './inputs.ts';
 import { openOutput } from './open.ts';
 import { parseOptions } from './options.ts';
+import { at } from './paths.ts';
 import { unescapeText } from './printf.ts';
 
 function byteCount(text: string): number {

@@ -14,6 +14,7 @@ import { createPodAddresses } from './pod-addresses.ts';
 import type { PodContext } from './pod-context.ts';
 import { createPodManager, type PodManager } from './pod-manager.ts';
 import { createPodObjects } from './pod-objects.ts';
+import { INFORMER_RETRY } from './retry.ts';
 import { watchRuntimeState } from './runtime-state.ts';
 import { watchStaticPods } from './static-pods.ts';
 
@@ -68,7 +69,7 @@ interface Parts {
 function assemble(options: KubeletOptions, flags: KubeletFlags): Parts {
   const { nodeName, client, host, clock, ids, log, network } = options;
   const hostname = flags.hostnameOverride ?? host.hostname;
-  const informers = createInformerFactory({ client, clock, log });
+  const informers = createInformerFactory({ client, clock, log, ids, retryDelay: INFORMER_RETRY });
   const recorder = createEventRecorder({ client, component: 'kubelet', host: nodeName, clock, ids, log });
   const nodeInformer = informers.informer(nodes, { fieldSelector: `metadata.name=${nodeName}` });
   const podInformer = informers.informer(pods, { fieldSelector: `spec.nodeName=${nodeName}` });

@@ -8,10 +8,10 @@ import {
 } from '#server/client';
 import type { KubeObject, Resource } from '#server/kube';
 
+import { INFORMER_RETRY } from './retry.ts';
+
 /** Objects one node may follow at once. */
 const MAX_FOLLOWED = 2048;
-/** The authorizer may learn of the pod a moment after its node did: the first retry is quick. */
-const RETRY_DELAY = { initial: 2, max: 30_000 };
 
 /** Follows the ConfigMaps and Secrets the pods of a node name, one watch an object. Models pkg/kubelet/util/manager. */
 export interface PodObjects {
@@ -51,7 +51,7 @@ export function createPodObjects(options: { client: Client; clock: Clock; log: L
     let entry = shared.get(key) as Shared<T> | undefined;
     if (!entry) {
       if (shared.size >= MAX_FOLLOWED) options.log.warn({ key }, 'a node follows too many objects');
-      const factory = createInformerFactory({ ...options, retryDelay: RETRY_DELAY });
+      const factory = createInformerFactory({ ...options, retryDelay: INFORMER_RETRY });
       const informer = factory.informer(resource, { namespace, fieldSelector: `metadata.name=${name}` });
       factory.start();
       entry = { factory, informer, users: 0 };

@@ -2,16 +2,21 @@ import type { Clock } from '#server/base';
 import { ConnectionError } from '#server/client';
 import { StatusError } from '#server/kube';
 
+/** The first waits are short: an API server that is being started (by a static pod of this very kubelet) is found at once. */
+const FIRST_DELAY = 2;
 const MAX_DELAY = 7_000;
 
-/** Calls until it works, waiting 100 ms, 200 ms … 7 s in between; ends quietly when `signal` aborts. */
+/** The same for informers. */
+export const INFORMER_RETRY = { initial: FIRST_DELAY, max: MAX_DELAY };
+
+/** Calls until it works, waiting 2 ms, 4 ms … 7 s in between; ends quietly when `signal` aborts. */
 export async function untilDone(
   clock: Clock,
   signal: AbortSignal,
   attempt: () => Promise<void>,
   onError: (error: unknown) => void,
 ): Promise<boolean> {
-  for (let delay = 100; !signal.aborted; delay = Math.min(MAX_DELAY, delay * 2)) {
+  for (let delay = FIRST_DELAY; !signal.aborted; delay = Math.min(MAX_DELAY, delay * 2)) {
     try {
       await attempt();
       return true;

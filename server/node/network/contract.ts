@@ -9,6 +9,8 @@ export interface Network {
   holder(ip: string): { kind: NamespaceKind; nodeName: string | undefined } | undefined;
   /** The short cut for probes of whoever listens there (`ListenOptions.health`). */
   health(ip: string, port: number): ListenOptions['health'] | undefined;
+  /** Where a connection would end, by the routers: itself when none decides, undefined when it would be refused or dropped. */
+  destination(request: RouteRequest): { ip: string; port: number } | undefined;
   /** Puts a router before delivery (Service addresses); the first that decides wins. */
   addRouter(router: Router): { stop(): void };
   /** Detaches everything. */

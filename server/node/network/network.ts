@@ -8,7 +8,7 @@ import {
   NetworkError,
   type NetworkNamespace,
 } from '../contract.ts';
-import type { AttachedNamespace, AttachOptions, Network, ResolverConfig, Route, Router } from './contract.ts';
+import type { AttachedNamespace, AttachOptions, Network, ResolverConfig, Route, Router, RouteRequest } from './contract.ts';
 import { resolveName } from './resolver.ts';
 import { createSocketPair } from './socket.ts';
 
@@ -57,20 +57,23 @@ export function createNetwork(options: { clock: Clock; log: Logger }): Network {
   const holders = new Map<string, State>();
   const routers: Router[] = [];
 
-  const route = (from: State, protocol: 'TCP' | 'UDP', ip: string, port: number): Route => {
-    const sourceIp = from.options.ips[0] ?? '';
+  const decide = (request: RouteRequest): Route => {
     for (const router of routers) {
-      const decided = router.route({
-        protocol,
-        ip: isLoopback(ip) && from.options.kind === 'node' ? sourceIp : ip,
-        port,
-        sourceIp,
-        sourceKind: from.options.kind,
-        sourceNode: from.options.nodeName,
-      });
+      const decided = router.route(request);
       if (decided !== undefined) return decided;
     }
     return undefined;
+  };
+  const route = (from: State, protocol: 'TCP' | 'UDP', ip: string, port: number): Route => {
+    const sourceIp = from.options.ips[0] ?? '';
+    return decide({
+      protocol,
+      ip: isLoopback(ip) && from.options.kind === 'node' ? sourceIp : ip,
+      port,
+      sourceIp,
+      sourceKind: from.options.kind,
+      sourceNode: from.options.nodeName,
+    });
   };
 
   /** Whom a packet reaches: the namespace and port behind Service addresses. */
@@ -197,6 +200,11 @@ export function createNetwork(options: { clock: Clock; log: Logger }): Network {
     holder(ip) {
       const state = holders.get(ip);
       return state && { kind: state.options.kind, nodeName: state.options.nodeName };
+    },
+    destination(request) {
+      const decided = decide(request);
+      if (decided === 'reject' || decided === 'drop') return undefined;
+      return decided ?? { ip: request.ip, port: request.port };
     },
     addRouter(router) {
       routers.push(router);
