@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { errorMessage, type Logger } from '#server/base';
 import { isConflict } from '#server/kube';
 import { ConnectionError } from './contract.ts';
@@ -32,6 +33,8 @@ export interface Reconciler {
 export function startReconciler(options: ReconcilerOptions): Reconciler {
   const { queue, workers = 1, log, name } = options;
   const stopping = new AbortController();
+  // Every worker waits with this one signal: many listeners are no leak here.
+  setMaxListeners(0, stopping.signal);
 
   const failed = (key: string, error: unknown): void => {
     // A stale read and an absent API server are part of life: the retry settles them.

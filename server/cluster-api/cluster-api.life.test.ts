@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
+import { parseKubeconfig } from '#server/client';
 import { virtualMachineInstances, virtualMachines } from '#server/clouds/kubevirt';
 import { isNotFound, nodes, pods, type Resource, secrets } from '#server/kube';
 import { conditionOf, isTrue } from './conditions.ts';
@@ -120,6 +121,37 @@ describe('killed at any point of a birth and started again', () => {
     await world.until('the machine was booted again', () => world.host.boots.length === 2);
     expect(world.host.boots[1]).toMatchObject({ name: first?.name, uid: first?.uid, diskId: first?.diskId });
     expect(world.host.deletedDisks).toEqual([]);
+  });
+});
+
+describe('when nothing happens', () => {
+  it('nothing is written', async () => {
+    world = await born(1);
+    await world.clock.advance(1000);
+    const writes = (): number =>
+      world.management.requests.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
+    const before = writes();
+    await world.clock.advance(240_000);
+    expect(writes()).toBe(before);
+  });
+});
+
+describe('when the listener has moved', () => {
+  it('the kubeconfig follows, with the same certificate', async () => {
+    world = await born(0);
+    const read = async () => {
+      const secret = await world.client.get(secrets, in_(`${CLUSTER}-kubeconfig`));
+      return parseKubeconfig(Buffer.from(secret.data?.['value'] ?? '', 'base64').toString('utf8'));
+    };
+    const before = await read();
+    await world.kill();
+    world.listener = 'https://127.0.0.1:7443';
+    await world.start();
+    await world.until('the kubeconfig has followed', async () =>
+      (await read()).server.startsWith('https://127.0.0.1:7443/'),
+    );
+    expect((await read()).certPem).toBe(before.certPem);
+    await world.until('the cluster is available', () => settled(world, 0));
   });
 });
 

@@ -184,8 +184,8 @@ export async function ensureKubeconfig(context: Context, wish: KubeconfigWish): 
   const secret = await ensureSecret(client, cluster, 'kubeconfig', async () =>
     clusterSecret(cluster, `${name}-kubeconfig`, { value: value(await issue()) }, controllerReference(owner)),
   );
-  const { uid = '', resourceVersion = '', creationTimestamp = '' } = secret.metadata;
-  const young = clock.now() - Date.parse(creationTimestamp) < YOUNG;
+  const { uid = '', resourceVersion = '' } = secret.metadata;
+  const young = clock.now() - Date.parse(secret.metadata.creationTimestamp ?? '') < YOUNG;
   const foreign = secret.metadata.ownerReferences?.[0]?.uid !== owner.metadata.uid;
   if (foreign || (young && checked.get(uid) === resourceVersion)) return false;
   const config = parseKubeconfig(decode(secret.data?.['value']));

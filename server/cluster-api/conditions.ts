@@ -103,14 +103,11 @@ export function report(object: Conditioned, now: number, ...findings: Finding[])
   conditions.sort((a, b) => rank(a.type) - rank(b.type) || (a.type < b.type ? -1 : 1));
 }
 
+/** A message after a colon: on the same line, or as a list of its own below. */
 function indented(message: string): string {
-  const lines = message.split('\n');
-  return lines.length > 1
-    ? lines
-        .map((line) => (line.startsWith('*') ? `\n  ${line}` : line))
-        .join('')
-        .replace(/^(?!\n)/, '')
-    : message;
+  if (!message.includes('\n') && !message.startsWith('* ')) return ` ${message}`;
+  const lines = message.split('\n').map((line) => `  ${line}`);
+  return `\n${lines.join('\n')}`;
 }
 
 /**
@@ -138,7 +135,7 @@ export function summarize(
     const good = options.negative?.includes(part) ? 'False' : 'True';
     if (condition.status === good) continue;
     const line = condition.message
-      ? `* ${part}: ${indented(condition.message)}`
+      ? `* ${part}:${indented(condition.message)}`
       : `* ${part}: ${condition.reason}`;
     (condition.status === 'Unknown' ? unknown : bad).push(line);
   }
@@ -187,13 +184,7 @@ export function aggregate(
   }
   const lines = [...groups].map(([key, group]) => {
     const message = key.slice(key.indexOf(' ') + 1);
-    const body = message.startsWith('*')
-      ? `\n${message
-          .split('\n')
-          .map((line) => `  ${line}`)
-          .join('\n')}`
-      : ` ${message}`;
-    return `* ${nameList([...group.names].sort(), kind)}:${body}`;
+    return `* ${nameList([...group.names].sort(), kind)}:${indented(message)}`;
   });
   if (groups.size === 0) return { type, status: 'True', reason: reasons.good };
   const bad = [...groups.values()].some((group) => group.status === 'False');

@@ -7,7 +7,11 @@ import {
   createInformerFactory,
   createInProcessClient,
 } from '#server/client';
-import { createCertificateApprovingController, createCertificateSigningController } from '#server/controllers/certificates';
+import {
+  createCertificateApprovingController,
+  createCertificateCleaner,
+  createCertificateSigningController,
+} from '#server/controllers/certificates';
 import { createClusterRoleAggregationController } from '#server/controllers/cluster-role-aggregation';
 import { createDaemonSetController } from '#server/controllers/daemon-set';
 import { createDeploymentController } from '#server/controllers/deployment';
@@ -84,6 +88,7 @@ const CONTROLLERS: readonly { name: string; account: string; create: Create }[] 
     account: 'certificate-controller',
     create: createCertificateApprovingController,
   },
+  { name: 'certificatesigningrequest-cleaner-controller', account: 'certificate-controller', create: createCertificateCleaner },
   {
     name: 'clusterrole-aggregation-controller',
     account: 'clusterrole-aggregation-controller',

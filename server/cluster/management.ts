@@ -2,7 +2,7 @@ import { createApiServer } from '#server/apiserver';
 import { ccmImage } from '#server/ccm';
 import { type Clock, createDisposables, type DisposableStore, type Ids, type Logger } from '#server/base';
 import { type Client, createInformerFactory, createInProcessClient, type Dialer } from '#server/client';
-import { createKubeVirt, kubeVirtDefinitions, type MachineHost, virtLauncherImage } from '#server/clouds/kubevirt';
+import { createKubeVirt, createVirtLaunchers, kubeVirtDefinitions, type MachineHost, virtLauncherImage, type VirtLaunchers } from '#server/clouds/kubevirt';
 import { clusterApiDefinitions, createClusterApi } from '#server/cluster-api';
 import { type CustomResourceDefinition, customResourceDefinitions, deepEqual, isAlreadyExists, type UserInfo } from '#server/kube';
 import { createImageCatalogue, createKubelet, createMemoryFileSystem, createServiceProxy, standardImages } from '#server/node';
@@ -97,13 +97,15 @@ export async function startManagement(options: ManagementOptions): Promise<{ dis
     );
     startScheduler(options, clientAs, running);
     startServiceProxy(options, clientAs, fabric, running);
-    await startInfraNodes(options, clientAs, fabric, dialer, running);
+    const launchers = createVirtLaunchers();
+    await startInfraNodes(options, clientAs, fabric, { dialer, launchers }, running);
     const kubeVirt = createKubeVirt({
       client: clientAs(OPERATOR, 'virt-controller/v1.7.0'),
       clock,
       ids,
       log: log.child({ component: 'kubevirt' }),
       host: options.host,
+      launchers,
       delays: { boot: options.delays.boot },
     });
     await kubeVirt.start();
@@ -176,11 +178,11 @@ async function startInfraNodes(
   options: ManagementOptions,
   clientAs: ClientAs,
   fabric: ClusterFabric,
-  dialer: Dialer,
+  { dialer, launchers }: { dialer: Dialer; launchers: VirtLaunchers },
   running: DisposableStore,
 ): Promise<void> {
   const { clock, ids, log } = options;
-  const catalogue = createImageCatalogue([...standardImages(), virtLauncherImage(), ccmImage()]);
+  const catalogue = createImageCatalogue([...standardImages(), virtLauncherImage(launchers), ccmImage()]);
   await Promise.all(
     INFRA_NODES.map(async ({ name, ip, podCidr }) => {
       const user = { name: `system:node:${name}`, groups: ['system:nodes', 'system:authenticated'] };

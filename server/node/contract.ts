@@ -63,7 +63,7 @@ export interface SpawnOptions {
 export interface Terminal {
   readonly size: { width: number; height: number };
   onResize(callback: (size: { width: number; height: number }) => void): void;
-  /** Cooked (default): lines, echo, ^C makes a signal. Raw: every byte comes as typed, nothing is echoed. */
+  /** Cooked (default): lines, echo, ^C makes a signal. Raw: every byte comes as typed, nothing is echoed; newlines are mapped on output all the same. */
   setRaw(raw: boolean): void;
 }
 

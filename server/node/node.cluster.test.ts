@@ -237,7 +237,15 @@ describe('a node in its cluster', () => {
     await seen('sleep 1000\r\n');
     stdin.write('\x03');
     await seen('^C\r\n/ # ');
-    stdin.write('echo $?\rexit 3\r');
+    stdin.write('echo $?\r');
+    await seen('130\r\n/ # ');
+    stdin.write('ech\thi\x1b[D\x1b[Dthere\r');
+    await seen('\r\ntherehi\r\n');
+    stdin.write('cat\r');
+    await seen('/ # cat\r\n');
+    stdin.write('line\r\x04');
+    await seen('line\r\nline\r\n/ # ');
+    stdin.write('exit 3\r');
     expect(await end).toEqual({ exitCode: 3 });
     expect(screen).toContain('130\r\n');
   });

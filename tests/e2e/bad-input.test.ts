@@ -1,5 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
+import { Agent, request } from 'node:https';
 import { createServer } from 'node:net';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -89,6 +89,9 @@ describe('requests that cannot be', () => {
     if (product) rmSync(product.dataDir, { recursive: true, force: true });
   });
 
+  const agent = new Agent({ keepAlive: true });
+  afterAll(() => agent.destroy());
+
   function ask(method: string, path: string, options: { body?: string | Buffer; headers?: Record<string, string>; absolute?: boolean } = {}): Promise<{ status: number; body: string }> {
     return new Promise((resolve, reject) => {
       const call = request(
@@ -98,7 +101,8 @@ describe('requests that cannot be', () => {
           path: options.absolute ? path : `${api.server.pathname}${path}`,
           method,
           ca: api.ca,
-          agent: false,
+          agent,
+          servername: 'localhost',
           headers: { authorization: `Bearer ${api.token}`, 'content-type': 'application/json', ...options.headers },
         },
         (response) => {

@@ -140,6 +140,10 @@ export function isSelected(
 
 /** Models ValidateListOptions of k8s.io/apimachinery/pkg/apis/meta/internalversion/validation. */
 export function checkListOptions(query: Readonly<Record<string, string>>): void {
+  for (const name of ['limit', 'timeoutSeconds']) {
+    const value = query[name];
+    if (value && !/^[+-]?\d+$/.test(value)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
+  }
   const errors: FieldError[] = [];
   const forbid = (field: string, detail: string): void =>
     void errors.push({ type: 'FieldValueForbidden', field, detail });

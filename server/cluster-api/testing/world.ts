@@ -20,6 +20,8 @@ export interface World {
   readonly client: Client;
   readonly clock: ManualClock;
   readonly host: PretendHost;
+  /** Where kubeconfigs point to. */
+  listener: string;
   /** Starts KubeVirt and Cluster API. */
   start(): Promise<void>;
   /** Stops them as a killed process would: nothing is told to the API. */
@@ -78,6 +80,7 @@ export function createWorld(
     client,
     clock,
     host,
+    listener: 'https://127.0.0.1:6443',
     async start() {
       const kubeVirt = createKubeVirt({
         client,
@@ -96,7 +99,7 @@ export function createWorld(
         ids,
         log,
         kubeconfigServer: ({ namespace, name }) => ({
-          server: `https://127.0.0.1:6443/clusters/${namespace}/${name}`,
+          server: `${world.listener}/clusters/${namespace}/${name}`,
           caPem: '',
         }),
         ...(options.patchNodeProviderId ? { patchNodeProviderId: true } : {}),

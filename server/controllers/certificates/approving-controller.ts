@@ -90,5 +90,5 @@ export function createCertificateApprovingController(context: ControllerContext)
       deleted: ({ metadata }) => queue.add(metadata.name),
     });
   };
-  return createLoop({ name: 'certificate-approving', context, workers: 5, watch, reconcile });
+  return createLoop({ name: 'certificate-approving', context, workers: 1, watch, reconcile });
 }

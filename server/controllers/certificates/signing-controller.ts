@@ -74,5 +74,5 @@ export function createCertificateSigningController(
       updated: (_, { metadata }) => queue.add(metadata.name),
     });
   };
-  return createLoop({ name: 'certificate-signing', context, workers: 5, watch, reconcile });
+  return createLoop({ name: 'certificate-signing', context, workers: 1, watch, reconcile });
 }

@@ -12,7 +12,7 @@ import {
 const FIELD_MANAGER = 'clusterrole-aggregation-controller';
 
 export function createClusterRoleAggregationController(context: ControllerContext): Controller {
-  const { client, clock, log } = context;
+  const { client } = context;
   /** Names of the roles that aggregate. */
   const aggregating = new Set<string>();
   let follower: Follower | undefined;
@@ -59,21 +59,17 @@ export function createClusterRoleAggregationController(context: ControllerContex
     const enqueueAll = (): void => {
       for (const name of aggregating) queue.add(name);
     };
-    follower = follow({
-      client,
-      clock,
-      log,
-      resource: clusterRoles,
-      onList(roles) {
+    follower = follow(context, clusterRoles, {
+      onList(_, roles) {
         aggregating.clear();
         roles.forEach(observe);
         enqueueAll();
       },
-      onChange(role) {
+      onChange(_, role) {
         observe(role);
         enqueueAll();
       },
-      onGone(role) {
+      onGone(_, role) {
         aggregating.delete(role.metadata.name);
         enqueueAll();
       },

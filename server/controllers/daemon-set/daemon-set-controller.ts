@@ -112,14 +112,14 @@ export function createDaemonSetController(context: ControllerContext): Controlle
       doomed.map((pod) => pod.metadata.uid ?? ''),
     );
     let tried = 0;
-    const { error } = await slowStart(missing.length, (index) => {
+    const { failure } = await slowStart(missing.length, (index) => {
       tried++;
       return create(set, missing[index] ?? '', hash);
     });
     for (; tried < missing.length; tried++) expectations.creationObserved(key);
     const removed = await Promise.allSettled(doomed.map((pod) => remove(set, pod)));
     const failed = removed.find((result) => result.status === 'rejected');
-    if (error !== undefined) throw error;
+    if (failure) throw failure.error;
     if (failed) throw failed.reason;
   };
   const update = async (set: DaemonSet, hash: string, queue: WorkQueue): Promise<void> => {

@@ -22,7 +22,7 @@ import { currentSet, newestFirst, oldestFirst, revisionOf } from './revisions.ts
 import { isComplete, nextProgressCheck, pausedConditions, rolloutStatus, scalingStatus } from './status.ts';
 import { isRollingUpdate, newSetSize, shrinkOldSets, wanted } from './strategy.ts';
 
-const WORKERS = 5;
+const WORKERS = 2;
 /** The value of revisionHistoryLimit that means none is ever deleted. */
 const UNLIMITED = 2 ** 31 - 1;
 

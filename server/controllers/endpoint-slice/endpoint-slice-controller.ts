@@ -28,7 +28,7 @@ import { createOwnWrites } from './own-writes.ts';
 import { type AddressType, addressTypes, podEndpoint, podPorts } from './pod-endpoints.ts';
 import { type EndpointGroup, MANAGER, planSlices, type SlicePlan } from './slices.ts';
 
-const WORKERS = 5;
+const WORKERS = 2;
 /** A write the cache has not shown for this long, milliseconds, was undone before it could: it is waited for no longer. */
 const LATE_CACHE_LIMIT = 5000;
 const BY_SERVICE = 'endpoint-slices-of-service';

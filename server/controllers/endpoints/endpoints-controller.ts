@@ -27,7 +27,7 @@ import {
 } from '#server/kube';
 import { subsetsOf, truncated } from './subsets.ts';
 
-const WORKERS = 5;
+const WORKERS = 2;
 /** The most addresses in one Endpoints object. */
 const ADDRESS_LIMIT = 1000;
 const MANAGED_BY = 'endpoints.kubernetes.io/managed-by';

@@ -7,11 +7,11 @@ export interface CollectionOptions {
   client: Client;
   graph: Graph;
   /** The kind as the server serves it; undefined when it does not. */
-  resourceOf(apiVersion: string, kind: string): Resource | undefined;
+  resourceOf: (apiVersion: string, kind: string) => Resource | undefined;
   /** Looks at a node again at once. */
-  requeue(node: GraphNode): void;
+  requeue: (node: GraphNode) => void;
   /** `node` names an owner that lives in another namespace. */
-  foreignOwner(node: GraphNode, owner: OwnerReference): void;
+  foreignOwner: (node: GraphNode, owner: OwnerReference) => void;
 }
 
 /** Decides over single objects and acts, always upon what the API says now. */

@@ -26,7 +26,7 @@ import {
 import { createCollection } from './collection.ts';
 import { createGraph, type GraphNode } from './graph.ts';
 
-const WORKERS = 8;
+const WORKERS = 4;
 /** The key under which kinds are discovered anew; all others are `delete <uid>` and `orphan <uid>`. */
 const RESYNC = 'resync';
 /** Kinds nobody owns anything by, and that are many. */
@@ -81,20 +81,13 @@ export function createGarbageCollector(context: ControllerContext): Controller {
     foreignOwner: reportForeignOwner,
   });
 
-  const start = (resource: Resource): void => {
-    const follower = follow({
-      client,
-      clock,
-      log,
-      resource,
-      onList(objects: readonly KubeObject[]) {
-        for (const object of objects) graph.observe(resource, object);
-        graph.retain(resource, new Set(objects.map(({ metadata }) => metadata.uid ?? '')));
-      },
-      onChange: (object) => graph.observe(resource, object),
-      onGone: (object) => graph.forget(object.metadata.uid ?? ''),
-    });
-    followers.set(keyOf(resource), { resource, follower });
+  const handler = {
+    onList(resource: Resource, objects: readonly KubeObject[]): void {
+      for (const object of objects) graph.observe(resource, object);
+      graph.retain(resource, new Set(objects.map(({ metadata }) => metadata.uid ?? '')));
+    },
+    onChange: (resource: Resource, object: KubeObject): void => graph.observe(resource, object),
+    onGone: (_: Resource, object: KubeObject): void => graph.forget(object.metadata.uid ?? ''),
   };
   /** Follows the kinds there are now. Models GarbageCollector.Sync. */
   const resync = async () => {
@@ -116,7 +109,8 @@ export function createGarbageCollector(context: ControllerContext): Controller {
       followers.delete(key);
       if (!next) graph.retain(resource, new Set());
     }
-    for (const [key, resource] of wanted) if (!followers.has(key)) start(resource);
+    for (const [key, resource] of wanted)
+      if (!followers.has(key)) followers.set(key, { resource, follower: follow(context, resource, handler) });
     complete = Promise.all([...followers.values()].map(({ follower }) => follower.listed));
     await complete;
     return failures.length > 0 ? { requeueAfter: PARTIAL_RETRY } : undefined;

@@ -16,7 +16,7 @@ export interface AdoptionOptions<T extends KubeObject> {
   owner: KubeObject;
   ownerResource: Resource;
   /** Whether an object is meant by the owner's selector. */
-  matches(object: T): boolean;
+  matches: (object: T) => boolean;
 }
 
 /** The cache showed an owner that is no more: the claim must be made anew from fresh state. */

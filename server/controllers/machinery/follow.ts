@@ -1,20 +1,23 @@
-import { type Clock, errorMessage, type Logger } from '#server/base';
+import { type Clock, errorMessage, type Logger, type Timer } from '#server/base';
 import type { Client } from '#server/client';
 import { isExpired, type KubeObject, type Resource } from '#server/kube';
 
-/** Milliseconds before a lost collection is listed again: the first time, and at most. */
+/** Milliseconds before a lost collection is asked for again: the first time, and at most. */
 const FIRST_RETRY = 50;
 const LAST_RETRY = 30_000;
 
-export interface FollowOptions<T extends KubeObject> {
+/** What is told of a collection, with the resource: one handler may serve many. */
+export interface FollowHandler<T extends KubeObject> {
+  /** All there is; what is not in it is gone. */
+  onList(resource: Resource<T>, objects: readonly T[]): void;
+  onChange(resource: Resource<T>, object: T): void;
+  onGone(resource: Resource<T>, object: T): void;
+}
+
+export interface FollowOptions {
   client: Client;
   clock: Clock;
   log: Logger;
-  resource: Resource<T>;
-  /** All there is; what is not in it is gone. */
-  onList(objects: readonly T[]): void;
-  onChange(object: T): void;
-  onGone(object: T): void;
 }
 
 /** Follows a collection and keeps nothing of it. `listed` resolves after the first list, or when stopped. */
@@ -23,78 +26,91 @@ export interface Follower {
   stop(): void;
 }
 
-/** List, then watch; after a lost watch watch on, after 410 list again. Models client-go's reflector without a store. */
-export function follow<T extends KubeObject>(options: FollowOptions<T>): Follower {
-  const { client, clock, log, resource } = options;
-  const stopping = new AbortController();
-  let finishListing: () => void = () => undefined;
-  const listed = new Promise<void>((resolve) => {
-    finishListing = resolve;
-  });
-  let version = '';
+/** A class, for a cluster has half a hundred of these: methods are shared, and at rest there is neither promise nor timer. */
+class CollectionFollower<T extends KubeObject> implements Follower {
+  readonly listed: Promise<void>;
+  private readonly options: FollowOptions;
+  private readonly resource: Resource<T>;
+  private readonly handler: FollowHandler<T>;
+  private finishListing: (() => void) | undefined;
+  /** From where to watch on; undefined when a list is due. */
+  private version: string | undefined;
+  private delay = FIRST_RETRY;
+  private since = 0;
+  private stream: { stop(): void } | undefined;
+  private timer: Timer | undefined;
+  private stopped = false;
 
-  const list = async (): Promise<void> => {
-    const answer = await client.list(resource);
-    version = answer.metadata.resourceVersion ?? '';
-    if (!stopping.signal.aborted) options.onList(answer.items);
-    finishListing();
-  };
-  let endWatch: () => void = () => undefined;
-  const watch = (): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const stream = client.watch(
-        resource,
-        { resourceVersion: version },
-        ({ type, object }) => {
-          version = object.metadata.resourceVersion ?? version;
-          if (type === 'DELETED') options.onGone(object);
-          else if (type !== 'BOOKMARK') options.onChange(object);
-        },
-        (error) => (error === undefined ? resolve() : reject(error)),
-      );
-      endWatch = () => {
-        stream.stop();
-        resolve();
-      };
+  constructor(options: FollowOptions, resource: Resource<T>, handler: FollowHandler<T>) {
+    this.options = options;
+    this.resource = resource;
+    this.handler = handler;
+    this.listed = new Promise((resolve) => {
+      this.finishListing = resolve;
     });
-  const run = async (): Promise<void> => {
-    let delay = FIRST_RETRY;
-    let relist = true;
-    while (!stopping.signal.aborted) {
-      try {
-        if (relist) await list();
-        relist = false;
-        if (stopping.signal.aborted) return;
-        const since = clock.now();
-        await watch();
-        if (clock.now() - since < FIRST_RETRY) await clock.sleep(delay, stopping.signal);
-        delay = FIRST_RETRY;
-      } catch (error) {
-        if (stopping.signal.aborted) return;
-        relist ||= isExpired(error);
-        log.debug(
-          { resource: resource.plural, error: errorMessage(error) },
-          'following a collection failed, will be tried again',
-        );
-        await clock.sleep(delay, stopping.signal);
-        delay = Math.min(delay * 2, LAST_RETRY);
-      }
+    void this.go();
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.timer?.cancel();
+    this.stream?.stop();
+    this.finishListing?.();
+  }
+
+  private async go(): Promise<void> {
+    this.timer = undefined;
+    try {
+      if (this.version === undefined) await this.list();
+      if (!this.stopped) this.watch();
+    } catch (error) {
+      this.retry(error);
     }
-  };
-  run().catch((error: unknown) => {
-    finishListing();
-    if (!stopping.signal.aborted)
-      log.error(
-        { resource: resource.plural, error: errorMessage(error) },
-        'a collection is followed no longer',
+  }
+
+  private async list(): Promise<void> {
+    const answer = await this.options.client.list(this.resource);
+    this.version = answer.metadata.resourceVersion ?? '';
+    if (!this.stopped) this.handler.onList(this.resource, answer.items);
+    this.finishListing?.();
+    this.finishListing = undefined;
+  }
+
+  private watch(): void {
+    this.since = this.options.clock.now();
+    this.stream = this.options.client.watch(
+      this.resource,
+      { resourceVersion: this.version ?? '' },
+      ({ type, object }) => {
+        this.version = object.metadata.resourceVersion ?? this.version;
+        if (type === 'DELETED') this.handler.onGone(this.resource, object);
+        else if (type !== 'BOOKMARK') this.handler.onChange(this.resource, object);
+      },
+      (error) => this.retry(error),
+    );
+  }
+
+  private retry(error: unknown): void {
+    if (this.stopped) return;
+    const { clock, log } = this.options;
+    if (isExpired(error)) this.version = undefined;
+    if (clock.now() - this.since > LAST_RETRY) this.delay = FIRST_RETRY;
+    if (error !== undefined) {
+      log.debug(
+        { resource: this.resource.plural, error: errorMessage(error) },
+        'following a collection failed, will be tried again',
       );
-  });
-  return {
-    listed,
-    stop() {
-      stopping.abort();
-      endWatch();
-      finishListing();
-    },
-  };
+    }
+    this.timer = clock.after(this.delay, () => void this.go());
+    this.delay = Math.min(this.delay * 2, LAST_RETRY);
+  }
+}
+
+/** List, then watch; after a lost watch watch on, after 410 list again. Models client-go's reflector without a store. */
+export function follow<T extends KubeObject>(
+  options: FollowOptions,
+  resource: Resource<T>,
+  handler: FollowHandler<T>,
+): Follower {
+  return new CollectionFollower(options, resource, handler);
 }

@@ -6,7 +6,7 @@
 export async function slowStart(
   count: number,
   action: (index: number) => Promise<void>,
-): Promise<{ succeeded: number; error?: unknown }> {
+): Promise<{ succeeded: number; failure?: { error: unknown } }> {
   let succeeded = 0;
   for (let batch = 1, left = count; left > 0; batch *= 2) {
     const size = Math.min(batch, left);
@@ -16,7 +16,7 @@ export async function slowStart(
     );
     const failed = results.find((result) => result.status === 'rejected');
     succeeded += results.filter((result) => result.status === 'fulfilled').length;
-    if (failed) return { succeeded, error: failed.reason };
+    if (failed) return { succeeded, failure: { error: failed.reason as unknown } };
     left -= size;
   }
   return { succeeded };

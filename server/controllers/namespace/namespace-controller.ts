@@ -5,7 +5,7 @@ import { finalizers, isConflict, isNotFound, type Namespace, namespaces, pods } 
 import { nextStatus } from './conditions.ts';
 import { deleteContent } from './content.ts';
 
-const WORKERS = 5;
+const WORKERS = 2;
 
 const isFinalized = ({ spec }: Namespace): boolean => !spec.finalizers?.includes(finalizers.kubernetes);
 

@@ -17,7 +17,7 @@ import { createPodEviction } from './pod-eviction.ts';
 
 /** Milliseconds between two looks for silent nodes. */
 const MONITOR_PERIOD = 5000;
-const WORKERS = 4;
+const WORKERS = 2;
 const BY_NODE = 'pods-of-node';
 
 const isReady = (node: Node): boolean => readyCondition(node)?.status === 'True';
@@ -152,7 +152,10 @@ export function createNodeLifecycleController(context: ControllerContext): Contr
         judgeAll(queue);
       },
     });
-    on(leaseInformer, { added: health.sawLease, updated: (_, lease) => health.sawLease(lease) });
+    on(leaseInformer, {
+      added: (lease) => health.sawLease(lease),
+      updated: (_, lease) => health.sawLease(lease),
+    });
     on(podInformer, {
       added({ spec }) {
         // Reported ready by a node that has fallen silent since.

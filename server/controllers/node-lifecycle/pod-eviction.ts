@@ -17,7 +17,7 @@ import {
   type Taint,
 } from '#server/kube';
 
-const WORKERS = 8;
+const WORKERS = 2;
 const FIELD_MANAGER = 'TaintManager';
 
 const expelling = (node: Node | undefined): Taint[] =>

@@ -38,9 +38,14 @@ import { nextStatus } from './status.ts';
 
 /** The most pods created or deleted in one pass. */
 const BURST = 500;
-const WORKERS = 5;
+const WORKERS = 2;
 const BY_CONTROLLER = 'controller-uid';
 const BY_NAMESPACE_ORPHAN = 'orphan-namespace';
+
+/** Something the API refused. */
+interface Failure {
+  error: unknown;
+}
 
 function indexPods(informer: Informer<Pod>): void {
   ensureIndex(informer, BY_CONTROLLER, (pod) => {
@@ -95,13 +100,13 @@ export function createReplicaSetController(context: ControllerContext): Controll
   const recorder = createEventRecorder({ client, component: 'replicaset-controller', clock, ids, log });
   const control = createPodControl(client, recorder);
 
-  const create = async (set: ReplicaSet, missing: number): Promise<unknown> => {
+  const create = async (set: ReplicaSet, missing: number): Promise<Failure | undefined> => {
     const key = objectKey(set);
     const count = Math.min(missing, BURST);
     const template = set.spec.template ?? {};
     expectations.expect(key, count, []);
     let tried = 0;
-    const { error } = await slowStart(count, async () => {
+    const { failure } = await slowStart(count, async () => {
       tried++;
       try {
         await control.create(set, template);
@@ -111,9 +116,13 @@ export function createReplicaSetController(context: ControllerContext): Controll
       }
     });
     for (; tried < count; tried++) expectations.creationObserved(key);
-    return error;
+    return failure;
   };
-  const remove = async (set: ReplicaSet, active: readonly Pod[], surplus: number): Promise<unknown> => {
+  const remove = async (
+    set: ReplicaSet,
+    active: readonly Pod[],
+    surplus: number,
+  ): Promise<Failure | undefined> => {
     const key = objectKey(set);
     const doomed = podsToDelete(active, lookups.related(set), Math.min(surplus, BURST), clock.now());
     expectations.expect(
@@ -131,7 +140,8 @@ export function createReplicaSetController(context: ControllerContext): Controll
         }
       }),
     );
-    return results.find((result) => result.status === 'rejected')?.reason as unknown;
+    const failed = results.find((result) => result.status === 'rejected');
+    return failed && { error: failed.reason };
   };
   const writeStatus = async (set: ReplicaSet, status: ReplicaSetStatus): Promise<void> => {
     try {
@@ -158,17 +168,17 @@ export function createReplicaSetController(context: ControllerContext): Controll
     const options = { client, resource: pods, owner: set, ownerResource: replicaSets, matches };
     const active = await claim(options, all.filter(isActive));
     const difference = active.length - (set.spec.replicas ?? 1);
-    let error: unknown;
+    let failed: Failure | undefined;
     if (mayAct && !set.metadata.deletionTimestamp) {
-      if (difference < 0) error = await create(set, -difference);
-      else if (difference > 0) error = await remove(set, active, difference);
+      if (difference < 0) failed = await create(set, -difference);
+      else if (difference > 0) failed = await remove(set, active, difference);
     }
     const terminating = lookups.owned(set).filter((pod) => isTerminating(pod) && matches(pod));
-    const failure = error === undefined ? undefined : { message: errorMessage(error) };
+    const failure = failed && { message: errorMessage(failed.error) };
     const now = clock.now();
     const status = nextStatus(set, { active, terminating, failure, now });
     if (status) await writeStatus(set, status);
-    if (error !== undefined) throw error;
+    if (failed) throw failed.error;
     const waits = active
       .map((pod) => availableAfter(pod, set.spec.minReadySeconds ?? 0, now) ?? 0)
       .filter((wait) => wait > 0);

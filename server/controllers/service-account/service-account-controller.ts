@@ -3,7 +3,7 @@ import { type Arrange, createLoop, isNamespaceTerminating } from '#server/contro
 import { isAlreadyExists, namespaces, serviceAccounts } from '#server/kube';
 
 const ACCOUNT = 'default';
-const WORKERS = 3;
+const WORKERS = 2;
 
 /** Keys are names of namespaces. */
 export function createServiceAccountController(context: ControllerContext): Controller {

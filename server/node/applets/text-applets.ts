@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Applet, type AppletContext, AppletError } from './contract.ts';
+import { type Applet, AppletError } from './contract.ts';
 import { grep, sort } from './grep-sort.ts';
 import { eachInput, eachLine } from './inputs.ts';
 import { openOutput } from './open.ts';

@@ -5,6 +5,7 @@ import type { AttachedNamespace } from '../network/contract.ts';
 import { hostPrograms, machineFiles } from '../programs/host-programs.ts';
 import type { Kubelet, KubeletOptions } from './contract.ts';
 import { type KubeletFlags, parseKubeletFlags } from './flags.ts';
+import { hostResolver } from './host-resolver.ts';
 import { createImageStore } from './images.ts';
 import { createKubeletServer } from './kubelet-server.ts';
 import { createMirrorPods } from './mirror-pods.ts';
@@ -76,18 +77,14 @@ function assemble(options: KubeletOptions, flags: KubeletFlags): Parts {
   const serviceInformer = informers.informer(services);
   const objects = createPodObjects({ client, clock, log });
   const addresses = createPodAddresses();
+  const resolver = hostResolver(host.files, hostname, host.ip);
   const ownNetwork: AttachedNamespace | undefined = options.nodeNetwork
     ? undefined
     : network.attach({
         kind: 'node',
         ips: [host.ip],
         nodeName,
-        resolver: {
-          nameservers: options.config.clusterDNS,
-          search: [],
-          ndots: 1,
-          hosts: { [hostname]: host.ip },
-        },
+        resolver,
       });
   const nodeNetwork = options.nodeNetwork ?? ownNetwork;
   if (!nodeNetwork) throw new KubeletStoppedError('no network');
@@ -123,6 +120,7 @@ function assemble(options: KubeletOptions, flags: KubeletFlags): Parts {
     nodeNetwork,
     hostFiles: machineFiles(host.files),
     hostPrograms: hostPrograms(),
+    hostResolver: resolver,
     config: options.config,
     node,
     hostIPs: () => hostAddresses(node()?.status?.addresses ?? []),

@@ -2,7 +2,7 @@ import type { Clock, Ids, Logger } from '#server/base';
 import type { Client, EventRecorder } from '#server/client';
 import type { Node, Pod, Service } from '#server/kube';
 import type { FileSystem, Program } from '../contract.ts';
-import type { AttachedNamespace, Network } from '../network/contract.ts';
+import type { AttachedNamespace, Network, ResolverConfig } from '../network/contract.ts';
 import type { KubeletConfig, KubeletOptions, PodIdentity } from './contract.ts';
 import type { ImageStore } from './images.ts';
 import type { PodAddresses } from './pod-addresses.ts';
@@ -23,6 +23,8 @@ export interface PodContext {
   readonly nodeNetwork: AttachedNamespace;
   /** The machine's files as `hostPath` shows them. */
   readonly hostFiles: FileSystem;
+  /** How the machine itself resolves names. */
+  readonly hostResolver: ResolverConfig;
   readonly hostPrograms: Readonly<Record<string, Program>>;
   readonly config: KubeletConfig;
   /** This node as it is known, undefined before. */

@@ -52,10 +52,9 @@ export function restoreCounts(records: readonly ContainerRecord[], pod: Pod): vo
             containerID: before.containerID,
           }
         : before.lastState?.terminated);
-    if (record.kind === 'init' && before.state?.terminated?.exitCode === 0) {
-      record.state = { terminated: before.state.terminated };
-      record.ready = true;
-    }
+    // What ran when the machine went down has ended now, as containerd finds it: the restart policy decides what follows.
+    if (ended) record.state = { terminated: ended };
+    record.ready = record.kind === 'init' && ended?.exitCode === 0;
     record.lastState = ended;
     record.restartCount = before.restartCount;
     record.containerID = before.containerID;

@@ -239,12 +239,7 @@ export function createPodWorker(
       config: context.config,
       nodeHostname: context.hostname,
       podIPs: ips,
-      hostResolver: {
-        nameservers: context.config.clusterDNS,
-        search: [],
-        ndots: 1,
-        hosts: { [context.hostname]: context.nodeNetwork.ips[0] ?? '127.0.0.1' },
-      },
+      hostResolver: context.hostResolver,
     });
     const network = onHost
       ? context.nodeNetwork

@@ -8,7 +8,15 @@ import {
   NetworkError,
   type NetworkNamespace,
 } from '../contract.ts';
-import type { AttachedNamespace, AttachOptions, Network, ResolverConfig, Route, Router, RouteRequest } from './contract.ts';
+import type {
+  AttachedNamespace,
+  AttachOptions,
+  Network,
+  ResolverConfig,
+  Route,
+  RouteRequest,
+  Router,
+} from './contract.ts';
 import { resolveName } from './resolver.ts';
 import { createSocketPair } from './socket.ts';
 

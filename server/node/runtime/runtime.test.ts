@@ -89,6 +89,8 @@ describe('pseudo-terminal', () => {
     terminal.input(Buffer.from('half\x03\x04'));
     expect(signals).toEqual(['SIGINT']);
     expect(screen()).toBe('half^C\r\n');
+    expect(terminal.stdin.read()).toEqual(Buffer.alloc(0));
+    terminal.hangUp();
     expect(terminal.stdin.writableEnded).toBe(true);
   });
 

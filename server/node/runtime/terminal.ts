@@ -5,6 +5,8 @@ export type TerminalSignal = 'SIGINT' | 'SIGQUIT' | 'SIGHUP';
 
 /** Longest line a cooked terminal collects (Linux: 4096); what is beyond is dropped with a bell. */
 const MAX_LINE = 4096;
+/** Chunks typed ahead before more is dropped. */
+const MAX_WAITING = 1024;
 const BELL = Buffer.from([7]);
 
 const KEY = {
@@ -42,7 +44,8 @@ export function createPseudoTerminal(options: {
   onSignal: (signal: TerminalSignal) => void;
 }): PseudoTerminal {
   const { output, onSignal } = options;
-  const stdin = new PassThrough({ highWaterMark: 64 * 1024 });
+  // Chunks stay apart: an empty one is ^D, the end for whoever reads it and for nobody else.
+  const stdin = new PassThrough({ objectMode: true, highWaterMark: MAX_WAITING });
   const resizers = new Set<(size: { width: number; height: number }) => void>();
   let size = { width: 80, height: 24 };
   let raw = false;
@@ -51,7 +54,7 @@ export function createPseudoTerminal(options: {
   const stdout = new Writable({
     highWaterMark: 64 * 1024,
     write(chunk: Buffer, _encoding, done) {
-      output(raw ? chunk : mapNewlines(chunk));
+      output(mapNewlines(chunk));
       done();
     },
   });
@@ -78,7 +81,7 @@ export function createPseudoTerminal(options: {
         return;
       case KEY.endOfFile:
         if (line.length > 0) deliver();
-        else stdin.end();
+        else stdin.write(Buffer.alloc(0));
         return;
       case KEY.return:
       case KEY.newline:
@@ -120,7 +123,7 @@ export function createPseudoTerminal(options: {
       },
     },
     input(bytes) {
-      if (stdin.writableEnded) return;
+      if (stdin.writableEnded || stdin.readableLength >= MAX_WAITING) return;
       if (raw) stdin.write(Buffer.from(bytes));
       else for (const byte of bytes) if (!stdin.writableEnded) cooked(byte);
     },

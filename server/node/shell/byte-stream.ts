@@ -45,9 +45,8 @@ export function createByteReader(
       return chunk;
     }
     if (ended) return undefined;
-    const chunk = await pull();
-    if (chunk === undefined) ended = true;
-    return chunk;
+    // An end is not for ever: ^D on a terminal ends one reader, and the shell reads on.
+    return pull();
   };
   return {
     read,

@@ -36,6 +36,7 @@ export type FromWorker =
 /** `fs.*` are AsyncFiles' methods; `spawn` resolves with a status or undefined. */
 export type CallOperation =
   | `fs.${'readFile' | 'writeFile' | 'mkdir' | 'readdir' | 'lstat' | 'stat' | 'remove' | 'rename' | 'symlink'}`
+  | 'raw'
   | 'sleep'
   | 'now'
   | 'spawn';
@@ -52,5 +53,7 @@ export interface SpawnRequest {
 
 /** Bytes a worker may have sent that are not written yet. */
 export const OUTPUT_WINDOW = 256 * 1024;
+/** Writes a worker may have sent that are not written yet. */
+export const OUTPUT_MESSAGES = 64;
 /** Calls one worker may have open. */
 export const MAX_CALLS = 256;

@@ -1,7 +1,9 @@
 import { fileErrorText } from '../applets/options.ts';
 import { joinPath } from '../files/path.ts';
+import { builtins } from './builtins.ts';
 import { BrokenPipeError, TooMuchInputError } from './byte-stream.ts';
 import { createInterpreter, type Frame, type Interpreter, readerAt, writerAt } from './interpreter.ts';
+import { createLineEditor } from './line-editor.ts';
 import { parseShell, ShellSyntaxError } from './parser.ts';
 import type { StartMessage } from './protocol.ts';
 import {
@@ -100,7 +102,7 @@ export async function runShell(
   if (invocation.command !== undefined)
     status = await contained(() => interpreter.runSource(invocation.command ?? '', frame), frame);
   else if (invocation.script !== undefined) status = await runScript(interpreter, invocation.script, frame);
-  else status = await runInput(interpreter, frame, control);
+  else status = await runInput(interpreter, frame, control, start.isTerminal);
   const farewell = state.traps.get('EXIT');
   if (farewell !== undefined) {
     state.traps.delete('EXIT');
@@ -170,27 +172,32 @@ async function runScript(interpreter: Interpreter, script: string, frame: Frame)
   return contained(() => interpreter.runSource(text, frame), frame);
 }
 
+/** Where command lines come from: undefined at the end, `interrupted` after ^C. */
+type NextLine = (
+  prompt: 'PS1' | 'PS2',
+  signal: AbortSignal,
+) => Promise<{ line: string; complete: boolean } | 'interrupted' | undefined>;
+
 /** Commands from standard input, as they come; with prompts when interactive. */
-async function runInput(interpreter: Interpreter, frame: Frame, control: ShellControl): Promise<number> {
+async function runInput(
+  interpreter: Interpreter,
+  frame: Frame,
+  control: ShellControl,
+  isTerminal: boolean,
+): Promise<number> {
   const { state } = frame;
-  const input = readerAt(frame.files, 0);
+  const nextLine =
+    state.interactive && isTerminal ? editedLines(interpreter, frame) : plainLines(interpreter, frame);
   let pending = '';
-  let line: Promise<Awaited<ReturnType<typeof input.readLine>>> | undefined;
   for (;;) {
     const signal = control.nextForeground();
-    if (state.interactive)
-      await writerAt(frame.files, 2).write(
-        await prompt(interpreter.host, state, pending === '' ? 'PS1' : 'PS2'),
-      );
-    line ??= input.readLine();
-    const got = await Promise.race([line, aborted(signal)]);
+    const got = await nextLine(pending === '' ? 'PS1' : 'PS2', signal);
     if (got === 'interrupted') {
       if (control.whole.aborted) return 130;
       pending = '';
       state.status = 130;
       continue;
     }
-    line = undefined;
     if (got === undefined) {
       if (pending !== '') await contained(() => interpreter.runSource(pending, { ...frame, signal }), frame);
       if (state.interactive) await writerAt(frame.files, 2).write('exit\n');
@@ -203,6 +210,69 @@ async function runInput(interpreter: Interpreter, frame: Frame, control: ShellCo
     const end = await runOne(interpreter, source, { ...frame, signal }, control);
     if (end !== undefined) return end;
   }
+}
+
+function plainLines(interpreter: Interpreter, frame: Frame): NextLine {
+  const input = readerAt(frame.files, 0);
+  let line: ReturnType<typeof input.readLine> | undefined;
+  return async (which, signal) => {
+    if (frame.state.interactive)
+      await writerAt(frame.files, 2).write(await prompt(interpreter.host, frame.state, which));
+    // A read that was interrupted goes on: what it brings is the next line.
+    line ??= input.readLine();
+    const got = await Promise.race([line, aborted(signal)]);
+    if (got !== 'interrupted') line = undefined;
+    return got;
+  };
+}
+
+function editedLines(interpreter: Interpreter, frame: Frame): NextLine {
+  const { host } = interpreter;
+  const output = writerAt(frame.files, 2);
+  const editor = createLineEditor({
+    input: readerAt(frame.files, 0),
+    write: (text) => output.write(text),
+    complete: (before) => completions(before, frame.state, host),
+  });
+  return async (which) => {
+    await host.setRaw(true);
+    const got = await editor.read(await prompt(host, frame.state, which));
+    await host.setRaw(false);
+    // Only now: who sees the new line may type for the command.
+    if (got.kind === 'line') await output.write('\n');
+    if (got.kind === 'line') return { line: got.text, complete: true };
+    return got.kind === 'interrupt' ? 'interrupted' : undefined;
+  };
+}
+
+/** Most that Tab offers. */
+const MAX_COMPLETIONS = 200;
+
+/** What the last word of a line may become: commands in first place, files elsewhere. */
+async function completions(before: string, state: ShellState, host: ShellHost): Promise<string[]> {
+  const word = /\S*$/.exec(before)?.[0] ?? '';
+  const first = /(^|[;|&(]\s*)\S*$/.test(before) && !word.includes('/');
+  if (first) {
+    const names = new Set([
+      ...Object.keys(builtins),
+      ...[...host.applets.keys()].map((path) => path.slice(path.lastIndexOf('/') + 1)),
+    ]);
+    return [...names]
+      .filter((name) => name.startsWith(word))
+      .sort()
+      .slice(0, MAX_COMPLETIONS);
+  }
+  const slash = word.lastIndexOf('/');
+  const directory = joinPath(state.cwd, slash < 0 ? '.' : word.slice(0, slash + 1));
+  if ((await host.files.stat(directory))?.type !== 'directory') return [];
+  const found: string[] = [];
+  for (const name of (await host.files.readdir(directory))
+    .filter((one) => one.startsWith(word.slice(slash + 1)))
+    .slice(0, MAX_COMPLETIONS)) {
+    const isDirectory = (await host.files.stat(joinPath(directory, name)))?.type === 'directory';
+    found.push(`${word.slice(0, slash + 1)}${name}${isDirectory ? '/' : ''}`);
+  }
+  return found;
 }
 
 /** Runs one command line; returns a status when the shell is to end. */

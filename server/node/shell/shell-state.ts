@@ -38,6 +38,8 @@ export interface ShellHost {
   takeSignals(): string[];
   /** Resolves at the next such signal. */
   signalled(): Promise<void>;
+  /** Whether the terminal gives keys (true) or lines; resolves when it does. */
+  setRaw(raw: boolean): Promise<void>;
   readonly size: { width: number; height: number };
 }
 

@@ -3,11 +3,14 @@ import type { Worker } from 'node:worker_threads';
 import { errorMessage, InternalError } from '#server/base';
 import { FileError, type Process } from '../contract.ts';
 import { createAsyncFiles } from '../files/async-files.ts';
+import { rest } from '../kubelet/retry.ts';
 import type { FromWorker, SpawnRequest, StartMessage, ToWorker } from './protocol.ts';
 import { acquireWorker, releaseWorker } from './worker-pool.ts';
 
 /** Bytes a worker may print a second: what it prints is handled on the main thread. */
 const OUTPUT_RATE = 8 * 1024 * 1024;
+/** Messages (writes, calls) of one worker that are handled a second: a tight loop in a shell must not fill the main thread. */
+const MESSAGE_RATE = 4_000;
 
 /** Runs a shell or an applet in a worker of its own, on behalf of a process. Resolves with its status. */
 export async function runInWorker(
@@ -51,15 +54,17 @@ function createSession(process: Process, worker: Worker): { ended: Promise<numbe
   const children = new Map<number, Child>();
   const calls = new Map<number, AbortController>();
   let writing = Promise.resolve();
-  let window = { since: 0, bytes: 0 };
+  let window = { since: 0, bytes: 0, messages: 0 };
   const send = (message: ToWorker): void => {
     if (!stopping.signal.aborted) worker.postMessage(message);
   };
   const pace = async (bytes: number): Promise<void> => {
     const now = process.clock.now();
-    if (now - window.since >= 1_000) window = { since: now, bytes: 0 };
+    if (now - window.since >= 1_000) window = { since: now, bytes: 0, messages: 0 };
     window.bytes += bytes;
-    if (window.bytes > OUTPUT_RATE) await process.clock.sleep(1_000, stopping.signal).catch(() => undefined);
+    window.messages += 1;
+    if (window.bytes <= OUTPUT_RATE && window.messages <= MESSAGE_RATE) return;
+    await rest(process.clock, window.since + 1_000 - now, stopping.signal);
   };
   const write = (fd: 1 | 2, data: Uint8Array): void => {
     writing = writing.then(async () => {
@@ -75,6 +80,7 @@ function createSession(process: Process, worker: Worker): { ended: Promise<numbe
     signal: AbortSignal,
   ): Promise<unknown> => {
     if (operation === 'sleep') return process.clock.sleep(Number(args[0]), signal);
+    if (operation === 'raw') return process.tty?.setRaw(args[0] === true);
     if (operation === 'now') return process.clock.now();
     if (operation === 'spawn') return runChild(process, id, args[0] as SpawnRequest, children, send, signal);
     const methods = files as unknown as Readonly<Record<string, FileOperation | undefined>>;
@@ -86,6 +92,7 @@ function createSession(process: Process, worker: Worker): { ended: Promise<numbe
     const own = new AbortController();
     calls.set(message.id, own);
     try {
+      await pace(0);
       const value = await perform(
         message.id,
         message.operation,
@@ -218,13 +225,13 @@ function drained(stream: PassThrough): Promise<void> {
   });
 }
 
-/** Reads a stream one chunk at a time; undefined at its end. */
+/** Reads a stream one chunk at a time; undefined at its end, or once for an empty chunk: ^D on a terminal. */
 export function createPuller(stream: Readable): () => Promise<Uint8Array | undefined> {
   return () =>
     new Promise((resolve) => {
       const attempt = (): void => {
         const chunk = stream.read() as Buffer | string | null;
-        if (chunk !== null) done(Buffer.from(chunk));
+        if (chunk !== null) done(chunk.length === 0 ? undefined : Buffer.from(chunk));
         else if (stream.readableEnded || stream.destroyed) done(undefined);
       };
       const onEnd = (): void => done(undefined);

@@ -13,6 +13,7 @@ import {
   type CallOperation,
   type FromWorker,
   MAX_CALLS,
+  OUTPUT_MESSAGES,
   OUTPUT_WINDOW,
   type SpawnRequest,
   type StartMessage,
@@ -90,6 +91,7 @@ const rootInput: ByteReader = createByteReader(() => {
 });
 
 let unwritten = 0;
+let unwrittenMessages = 0;
 let broken = false;
 const wakeWriters: (() => void)[] = [];
 const rootOutput = (fd: 1 | 2): ByteWriter => ({
@@ -98,8 +100,10 @@ const rootOutput = (fd: 1 | 2): ByteWriter => ({
     if (bytes.length === 0) return;
     if (broken && fd === 1) throw new BrokenPipeError('Broken pipe');
     unwritten += bytes.length;
+    unwrittenMessages += 1;
     send({ kind: 'write', fd, data: bytes });
-    while (unwritten > OUTPUT_WINDOW) await new Promise<void>((resolve) => wakeWriters.push(resolve));
+    while (unwritten > OUTPUT_WINDOW || unwrittenMessages > OUTPUT_MESSAGES)
+      await new Promise<void>((resolve) => wakeWriters.push(resolve));
     await breathe();
   },
 });
@@ -227,6 +231,7 @@ function createHost(start: StartMessage): ShellHost {
       ),
     sleep: (milliseconds, signal) => call('sleep', [milliseconds], signal) as Promise<void>,
     now: () => call('now', []) as Promise<number>,
+    setRaw: (raw) => call('raw', [raw]) as Promise<void>,
     breathe,
     takeSignals: () => signals.splice(0),
     signalled: () =>
@@ -338,6 +343,7 @@ port.on('message', (message: ToWorker) => {
       return;
     case 'written':
       unwritten -= message.bytes;
+      unwrittenMessages -= 1;
       broken ||= message.broken;
       for (const wake of wakeWriters.splice(0)) wake();
       return;
