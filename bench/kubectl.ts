@@ -12,7 +12,7 @@ const RUNS = 30;
 /** `kubectl get nodes` against `kubectl version --client`, alternating, in one run. */
 export async function benchKubectl(): Promise<Row[]> {
   const scripts = fileURLToPath(new URL('../scripts/kubectl.mjs', import.meta.url));
-  const { kubectlFolder } = (await import(scripts)) as { kubectlFolder(): Promise<string | undefined> };
+  const { kubectlFolder } = (await import(scripts)) as { kubectlFolder: () => Promise<string | undefined> };
   const kubectl = join((await kubectlFolder()) ?? '', 'kubectl');
   const lab = await startLab();
   const home = mkdtempSync(join(tmpdir(), 'bench-kubectl-'));

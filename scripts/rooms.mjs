@@ -21,4 +21,4 @@ export const rooms = [
 ];
 
 /** Files at the top of `server/`: the only ones that build across rooms. */
-export const roots = ['server/main.ts'];
+export const roots = ['server/main.ts', 'server/settings.ts'];

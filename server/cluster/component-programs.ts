@@ -183,7 +183,7 @@ function schedulerProgram(context: ControlPlaneContext): Program {
         return await stopping;
       } finally {
         await scheduler.stop();
-        await informers.stop();
+        informers.stop();
       }
     },
   };

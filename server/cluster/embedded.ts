@@ -51,7 +51,7 @@ export async function startEmbeddedClusters(options: EmbeddedOptions): Promise<E
   const running = createDisposables();
   try {
     const identity = await loadIdentity(join(options.dataDir, 'pki'), { now: clock.now(), names: options.names });
-    const engine = await createSqliteEngine({ path: join(options.dataDir, 'clusters.db'), sync: options.storeSync, log });
+    const engine = createSqliteEngine({ path: join(options.dataDir, 'clusters.db'), sync: options.storeSync, log });
     running.defer(() => engine.close());
     const directory = createClusterDirectory({ clock });
     const listener = await createListener({

@@ -160,7 +160,7 @@ function startScheduler({ clock, ids, log }: ManagementOptions, clientAs: Client
   informers.start();
   running.defer(async () => {
     await scheduler.stop();
-    await informers.stop();
+    informers.stop();
   });
 }
 
@@ -168,9 +168,9 @@ function startServiceProxy({ clock, log }: ManagementOptions, clientAs: ClientAs
   const informers = createInformerFactory({ client: clientAs(OPERATOR, 'cilium-agent/1.18.4'), clock, log });
   const proxy = createServiceProxy({ network: fabric.network, informers, clock, log });
   informers.start();
-  running.defer(async () => {
+  running.defer(() => {
     proxy.stop();
-    await informers.stop();
+    informers.stop();
   });
 }
 

@@ -160,7 +160,7 @@ export function createScheduler(context: ControllerContext): Scheduler {
       for (const subscription of subscriptions) subscription.stop();
       queue.shutDown();
       await reconciler?.stop();
-      await recorder.stop();
+      recorder.stop();
     },
   };
 }

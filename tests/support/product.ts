@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const { kubectlFolder } = (await import(join(root, 'scripts/kubectl.mjs'))) as { kubectlFolder(): Promise<string | undefined> };
+const { kubectlFolder } = (await import(join(root, 'scripts/kubectl.mjs'))) as { kubectlFolder: () => Promise<string | undefined> };
 
 export interface CommandResult {
   code: number | null;

@@ -29,8 +29,3 @@ export function parseImageReference(text: string): ImageReference | undefined {
   if (!full.split('/').every((part) => COMPONENT.test(part))) return undefined;
   return { repository: `${host === 'index.docker.io' ? 'docker.io' : host}/${full}`, tag, digest };
 }
-
-/** `docker.io/library/nginx:1.29`, with the digest when it has one. */
-export function formatImageReference(reference: ImageReference): string {
-  return `${reference.repository}:${reference.tag}${reference.digest ? `@${reference.digest}` : ''}`;
-}

@@ -1,6 +1,4 @@
 import type { Clock } from '#server/base';
-import { ConnectionError } from '#server/client';
-import { StatusError } from '#server/kube';
 
 /** The first waits are short: an API server that is being started (by a static pod of this very kubelet) is found at once. */
 const FIRST_DELAY = 2;
@@ -36,9 +34,4 @@ export async function rest(clock: Clock, milliseconds: number, signal: AbortSign
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-}
-
-/** An answer of the API server that will not change by asking again at once, or none at all: both are only logged. */
-export function isExpected(error: unknown): boolean {
-  return error instanceof ConnectionError || error instanceof StatusError;
 }

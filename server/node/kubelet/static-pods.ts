@@ -4,9 +4,9 @@ import { errorMessage, type Logger } from '#server/base';
 import type { Container, Pod } from '#server/kube';
 import { FileError, type FileSystem } from '../contract.ts';
 
-export const CONFIG_SOURCE = 'kubernetes.io/config.source';
+const CONFIG_SOURCE = 'kubernetes.io/config.source';
 export const CONFIG_HASH = 'kubernetes.io/config.hash';
-export const CONFIG_SEEN = 'kubernetes.io/config.seen';
+const CONFIG_SEEN = 'kubernetes.io/config.seen';
 export const CONFIG_MIRROR = 'kubernetes.io/config.mirror';
 /** Manifests one machine may have. */
 const MAX_MANIFESTS = 100;

@@ -60,7 +60,13 @@ export interface RouteRequest {
 }
 
 /** `undefined`: not mine. `reject`: ECONNREFUSED. `drop`: silence until a timeout. */
-export type Route = { readonly ip: string; readonly port: number } | 'reject' | 'drop' | undefined;
+export type Route =
+  | { readonly ip: string; readonly port: number }
+  /** The node itself answers: a Service's health check port. */
+  | { readonly serve: (stream: Duplex) => void }
+  | 'reject'
+  | 'drop'
+  | undefined;
 
 export interface Router {
   route(request: RouteRequest): Route;

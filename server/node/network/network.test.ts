@@ -5,6 +5,7 @@ import { createFakeBackend } from '#server/client/testing';
 import { endpointSlices, services } from '#server/kube';
 import { NetworkError } from '../contract.ts';
 import type { AttachedNamespace } from './contract.ts';
+import { httpRequest } from './http-client.ts';
 import { createNetwork } from './network.ts';
 import { createServiceProxy } from './service-proxy.ts';
 
@@ -145,5 +146,29 @@ describe('service proxy', () => {
   it('serves load balancer addresses inside the cluster', async () => {
     const { ask, pods } = await twoNodes({ externalIPs: ['203.0.113.7'] }, [both[0]!]);
     expect(await ask(pods[1]!, '203.0.113.7', 80)).toBe('10.244.0.2');
+  });
+
+  it('answers the health check port of a node for its own endpoints', async () => {
+    const { outside } = await twoNodes(
+      { externalTrafficPolicy: 'Local', healthCheckNodePort: 31999, type: 'LoadBalancer' },
+      [both[1]!],
+    );
+    const get = async (ip: string) => {
+      const answer = await httpRequest(outside, {
+        ip,
+        port: 31999,
+        tls: false,
+        path: '/',
+        host: ip,
+        headers: {},
+        signal: new AbortController().signal,
+        limit: 1000,
+      });
+      return [answer.status, JSON.parse(answer.body).localEndpoints];
+    };
+    expect([await get('10.0.1.1'), await get('10.0.1.2')]).toEqual([
+      [503, 0],
+      [200, 1],
+    ]);
   });
 });

@@ -91,7 +91,7 @@ export function createNetwork(options: { clock: Clock; log: Logger }): Network {
     ip: string,
     port: number,
     wait: { signal: AbortSignal | undefined; timeout: number },
-  ): Promise<{ state: State; ip: string; port: number }> => {
+  ): Promise<{ state: State; ip: string; port: number; serve?: (stream: Duplex) => void }> => {
     if (!from.attached) throw new NetworkError('ENETUNREACH', `connect ENETUNREACH ${ip}:${port}`);
     const listening = protocol === 'TCP' ? from.tcp?.has(port) : from.udp?.has(port);
     if (isLoopback(ip) && (from.options.kind !== 'node' || listening)) return { state: from, ip, port };
@@ -102,10 +102,11 @@ export function createNetwork(options: { clock: Clock; log: Logger }): Network {
       throw new NetworkError('ETIMEDOUT', `connect ETIMEDOUT ${ip}:${port}`);
     }
     if (!decided && isLoopback(ip)) return { state: from, ip, port };
-    const end = decided ?? { ip, port };
+    const served = decided && 'serve' in decided ? decided.serve : undefined;
+    const end = decided && 'ip' in decided ? decided : { ip, port };
     const state = holders.get(end.ip);
     if (!state) throw new NetworkError('EHOSTUNREACH', `connect EHOSTUNREACH ${ip}:${port}`);
-    return { state, ip: end.ip, port: end.port };
+    return { state, ip: end.ip, port: end.port, ...(served ? { serve: served } : {}) };
   };
 
   const track = (state: State, stream: Duplex): void => {
@@ -125,7 +126,10 @@ export function createNetwork(options: { clock: Clock; log: Logger }): Network {
     signal?.throwIfAborted();
     const end = await target(from, 'TCP', ip, port, { signal, timeout: CONNECT_TIMEOUT });
     const source = { ip: isLoopback(ip) ? ip : (from.options.ips[0] ?? ip), port: ephemeralPort(from) };
-    const listener = end.state.tcp?.get(end.port);
+    const own = end.serve;
+    const listener = own
+      ? { ip: undefined, handler: ({ stream }: Connection) => own(stream) }
+      : end.state.tcp?.get(end.port);
     const bound = listener && (listener.ip === undefined || listener.ip === end.ip);
     if (!bound) {
       const forwarded = end.state.options.forward?.(end.port, source);
@@ -212,7 +216,7 @@ export function createNetwork(options: { clock: Clock; log: Logger }): Network {
     destination(request) {
       const decided = decide(request);
       if (decided === 'reject' || decided === 'drop') return undefined;
-      return decided ?? { ip: request.ip, port: request.port };
+      return decided && 'ip' in decided ? decided : { ip: request.ip, port: request.port };
     },
     addRouter(router) {
       routers.push(router);

@@ -1,3 +1,4 @@
+import http from 'node:http';
 import type { Clock, Logger } from '#server/base';
 import type { InformerFactory } from '#server/client';
 import {
@@ -11,6 +12,8 @@ import {
 } from '#server/kube';
 import type { Network, Route, RouteRequest } from './contract.ts';
 
+/** Whose health a connection asks for. */
+const HEALTH = Symbol('health check');
 const SERVICE_NAME = 'kubernetes.io/service-name';
 const BY_SERVICE = 'node/service-proxy';
 /** Clients whose session affinity is remembered; the one seen longest ago goes first. */
@@ -51,12 +54,14 @@ export function createServiceProxy(options: {
     return name === undefined ? [] : [`${slice.metadata.namespace}/${name}`];
   });
   const frontends = new Map<string, Frontend>();
+  const healthPorts = new Map<number, Service>();
   const nodeAddresses = new Map<string, string>();
   const affinities = new Map<string, { backend: string; at: number }>();
   let turn = 0;
 
   const forget = (service: Service): void => {
     const key = objectKey(service);
+    for (const [port, own] of healthPorts) if (objectKey(own) === key) healthPorts.delete(port);
     for (const [address, frontend] of frontends)
       if (objectKey(frontend.service) === key) frontends.delete(address);
   };
@@ -75,6 +80,8 @@ export function createServiceProxy(options: {
         if (ingress.ip && ingress.ipMode !== 'Proxy') put(ingress.ip, port.port, 'external');
       if (port.nodePort) put('*', port.nodePort, 'nodePort');
     }
+    if (spec.externalTrafficPolicy === 'Local' && spec.healthCheckNodePort)
+      healthPorts.set(spec.healthCheckNodePort, service);
   };
   const subscriptions = [
     serviceInformer.on({
@@ -152,7 +159,39 @@ export function createServiceProxy(options: {
     const node = nodeAt(request.ip);
     return node === undefined ? undefined : { frontend: nodePort, node };
   };
+  /** What a load balancer asks a node: has this Service a ready endpoint here? */
+  const health = (request: RouteRequest): Route => {
+    const service = request.protocol === 'TCP' ? healthPorts.get(request.port) : undefined;
+    const node = service && nodeAt(request.ip);
+    if (!service || node === undefined) return undefined;
+    return {
+      serve: (stream) =>
+        healthServer.emit('connection', Object.assign(stream, { [HEALTH]: { service, node } })),
+    };
+  };
+  const localEndpoints = (service: Service, node: string): number =>
+    sliceInformer
+      .byIndex(BY_SERVICE, objectKey(service))
+      .flatMap((slice) => slice.endpoints ?? [])
+      .filter((endpoint) => endpoint.nodeName === node && endpoint.conditions?.ready !== false).length;
+  const healthServer = http.createServer((request, response) => {
+    const asked = (request.socket as { [HEALTH]?: { service: Service; node: string } })[HEALTH];
+    const count = asked ? localEndpoints(asked.service, asked.node) : 0;
+    response.writeHead(count > 0 ? 200 : 503, {
+      'Content-Type': 'application/json',
+      'X-Content-Type-Options': 'nosniff',
+    });
+    response.end(
+      JSON.stringify({
+        service: { namespace: asked?.service.metadata.namespace, name: asked?.service.metadata.name },
+        localEndpoints: count,
+        serviceProxyHealthy: true,
+      }),
+    );
+  });
   const route = (request: RouteRequest): Route => {
+    const asked = health(request);
+    if (asked) return asked;
     const found = find(request);
     if (!found) return undefined;
     const { frontend, node } = found;

@@ -2,7 +2,7 @@ import { fileErrorText } from '../applets/options.ts';
 import { formatPrintf } from '../applets/printf.ts';
 import { evaluateTest } from '../applets/test.ts';
 import { joinPath } from '../files/path.ts';
-import { type Frame, findCommand, type Interpreter, readerAt, writerAt } from './interpreter.ts';
+import { type Frame, findCommand, type Interpreter, readerAt, writerAt } from './frame.ts';
 import {
   ExitShell,
   exportedEnv,

@@ -1,11 +1,4 @@
-import {
-  type Clock,
-  createClock,
-  createManualClock,
-  createSeededIds,
-  type ManualClock,
-  silentLogger,
-} from '#server/base';
+import { createManualClock, createSeededIds, type ManualClock, silentLogger } from '#server/base';
 import type { Client, Dialer } from '#server/client';
 import { type Draft } from '#server/client';
 import { createFakeBackend, type FakeBackend } from '#server/client/testing';
@@ -140,9 +133,4 @@ export async function startNode(options: HarnessOptions = {}): Promise<NodeHarne
     },
     stop: () => kubelet.stop({ graceful: false }),
   };
-}
-
-/** A real clock that does not wait: for programs that need timers to fire. */
-export function impatientClock(): Clock {
-  return createClock({ scale: 0 });
 }
