@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { createClock, createRandomIds, silentLogger } from '#server/base';
 import { createHttpClient, type HttpClient, parseKubeconfig, type RestConfig } from '#server/client';
 import { type ClusterProcess, startClusterProcess } from '#server/cluster';
@@ -21,19 +22,27 @@ export interface Lab {
 
 export async function startLab(): Promise<Lab> {
   const dataDir = mkdtempSync(join(tmpdir(), 'kube-classroom-bench-'));
-  const clusters = await startClusterProcess({
-    dataDir,
-    host: '127.0.0.1',
-    port: 0,
-    portIsFixed: true,
-    names: [],
-    cloudSpeed: 0,
-    storeSync: 'normal',
-    logLevel: 'error',
-  });
+  const clusters = await startClusterProcess(
+    {
+      dataDir,
+      host: '127.0.0.1',
+      port: 0,
+      portIsFixed: true,
+      names: [],
+      cloudSpeed: 0,
+      storeSync: 'normal',
+      logLevel: 'error',
+    },
+    await builtProgram(),
+  );
   const managementConfig = parseKubeconfig(clusters.adminKubeconfig);
   const management = createHttpClient(managementConfig, { userAgent: 'bench' });
-  const tenants = createTenants({ management, clock: createClock(), ids: createRandomIds(), log: silentLogger });
+  const tenants = createTenants({
+    management,
+    clock: createClock(),
+    ids: createRandomIds(),
+    log: silentLogger,
+  });
   return {
     clusters,
     managementConfig,
@@ -45,11 +54,23 @@ export async function startLab(): Promise<Lab> {
       await tenants.ready(tenant, AbortSignal.timeout(120_000));
       return { tenant, milliseconds: performance.now() - begun };
     },
-    memory: () => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${clusters.pid}/status`, 'utf8'))?.[1] ?? 0) * 1024,
+    memory: () =>
+      Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${clusters.pid}/status`, 'utf8'))?.[1] ?? 0) *
+      1024,
     async stop() {
       management.close();
       await clusters.stop();
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** The cluster process as `npm start` runs it: built. */
+async function builtProgram(): Promise<string> {
+  const script = fileURLToPath(new URL('../scripts/build.mjs', import.meta.url));
+  const { buildServer, entry } = (await import(script)) as {
+    buildServer(): Promise<string>;
+    entry(folder: string, source: string): string;
+  };
+  return entry(await buildServer(), 'cluster/main.ts');
 }

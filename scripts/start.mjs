@@ -1,13 +1,14 @@
-// `npm start`: checks the machine, then runs server/main.ts in this very process (so a signal needs no relay).
+// `npm start`: checks the machine, builds the server when its sources changed, then runs it in this very process (so a
+// signal needs no relay).
 import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { checkNode } from './node-version.mjs';
 
 checkNode();
-if (!existsSync(fileURLToPath(new URL('../node_modules/tsx', import.meta.url)))) {
+if (!existsSync(fileURLToPath(new URL('../node_modules/esbuild', import.meta.url)))) {
   console.error('kube-classroom: the packages are not installed.\n  To mend it: npm ci');
   process.exit(1);
 }
-const { register } = await import('tsx/esm/api');
-register();
-await import('../server/main.ts');
+const { buildServer, entry } = await import('./build.mjs');
+process.setSourceMapsEnabled(true);
+await import(pathToFileURL(entry(await buildServer(), 'main.ts')).href);

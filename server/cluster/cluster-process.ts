@@ -17,13 +17,21 @@ export interface ClusterProcess {
   stop(): Promise<void>;
 }
 
+/** The program of the cluster process that lies beside this code: TypeScript, or built by scripts/build.mjs. */
+const PROGRAM = fileURLToPath(new URL('./main.ts', import.meta.url));
+
 /**
- * Starts the cluster process and waits until its management cluster serves. Rejects with OperationalError when it
- * cannot start. The child ends by itself when this process does, however that happens.
+ * Starts the cluster process and waits until its management cluster serves. `program` is another build's main file.
+ * Rejects with OperationalError when it cannot start. The child ends by itself when this process does, however that
+ * happens.
  */
-export function startClusterProcess(options: ClusterProcessOptions): Promise<ClusterProcess> {
-  const child = fork(fileURLToPath(new URL('./main.ts', import.meta.url)), [JSON.stringify(options)], {
-    execArgv: ['--import', 'tsx', '--max-semi-space-size=32'],
+export function startClusterProcess(
+  options: ClusterProcessOptions,
+  program: string = PROGRAM,
+): Promise<ClusterProcess> {
+  const runner = program.endsWith('.ts') ? ['--import', 'tsx'] : ['--enable-source-maps'];
+  const child = fork(program, [JSON.stringify(options)], {
+    execArgv: [...runner, '--max-semi-space-size=32'],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const ended = new Promise<string>((resolve) => {
@@ -34,12 +42,16 @@ export function startClusterProcess(options: ClusterProcessOptions): Promise<Clu
     await ended;
   };
   return new Promise((resolve, reject) => {
-    child.once('error', (cause) => reject(new OperationalError('the cluster process cannot be started', { cause })));
+    child.once('error', (cause) =>
+      reject(new OperationalError('the cluster process cannot be started', { cause })),
+    );
     void ended.then((how) => reject(new OperationalError(`the cluster process ${how} before it was ready`)));
     child.on('message', (message) => {
       const parsed = report.parse(message);
       if (parsed.type === 'failed') {
-        reject(new OperationalError(parsed.message, parsed.remedy === undefined ? {} : { remedy: parsed.remedy }));
+        reject(
+          new OperationalError(parsed.message, parsed.remedy === undefined ? {} : { remedy: parsed.remedy }),
+        );
       } else {
         resolve({ pid: parsed.pid, url: parsed.url, adminKubeconfig: parsed.adminKubeconfig, ended, stop });
       }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Node, Pod } from '#server/kube';
-import { rejectionOf, tolerates } from './filters.ts';
+import { type Node, type Pod, tolerates } from '#server/kube';
+import { rejectionOf } from './filters.ts';
 import { describeNode, podRequests } from './node-info.ts';
 import { unschedulableMessage } from './verdict.ts';
 
@@ -161,7 +161,7 @@ describe('filters', () => {
         };
         if (fits([...taints, more], tolerations)) expect(fits(taints, tolerations)).toBe(true);
         if (fits(taints, tolerations)) expect(fits(taints, [...tolerations, extra])).toBe(true);
-        expect(tolerates([{ operator: 'Exists' }], more)).toBe(true);
+        expect(tolerates({ operator: 'Exists' }, more)).toBe(true);
       }),
     );
   });

@@ -1,5 +1,4 @@
-import { matchesLabelSelector, type Pod, type Taint, type Toleration } from '#server/kube';
-import { matchesNode } from './node-affinity.ts';
+import { matchesLabelSelector, type Pod, podMatchesNode, untoleratedTaint } from '#server/kube';
 import { type NodeInfo, podRequests } from './node-info.ts';
 import { podAffinityFailure } from './pod-affinity.ts';
 
@@ -10,6 +9,9 @@ export interface Rejection {
 }
 
 type Filter = (pod: Pod, info: NodeInfo, nodes: readonly NodeInfo[]) => Rejection | undefined;
+
+/** Effects that keep a pod away. */
+const HARD = ['NoSchedule', 'NoExecute'];
 
 const never = (reason: string): Rejection => ({ reasons: [reason], helpedByPreemption: false });
 
@@ -25,20 +27,10 @@ export function rejectionOf(pod: Pod, info: NodeInfo, nodes: readonly NodeInfo[]
   return undefined;
 }
 
-/** Models v1.ToleratesTaint. `Lt` and `Gt` compare numbers (gated off upstream) and match nothing. */
-export function tolerates(tolerations: readonly Toleration[], taint: Taint): boolean {
-  return tolerations.some((toleration) => {
-    if (toleration.effect && toleration.effect !== taint.effect) return false;
-    if (toleration.key && toleration.key !== taint.key) return false;
-    if (toleration.operator === 'Exists') return true;
-    return (toleration.operator === undefined || toleration.operator === 'Equal') && Boolean(toleration.key) && (toleration.value ?? '') === (taint.value ?? '');
-  });
-}
-
 function nodeUnschedulable(pod: Pod, { node }: NodeInfo): Rejection | undefined {
   if (!node.spec.unschedulable) return undefined;
   const taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
-  return tolerates(pod.spec.tolerations ?? [], taint) ? undefined : never('node(s) were unschedulable');
+  return untoleratedTaint([taint], pod.spec.tolerations, HARD) ? never('node(s) were unschedulable') : undefined;
 }
 
 function nodeName(pod: Pod, { node }: NodeInfo): Rejection | undefined {
@@ -46,12 +38,11 @@ function nodeName(pod: Pod, { node }: NodeInfo): Rejection | undefined {
 }
 
 function taintToleration(pod: Pod, { node }: NodeInfo): Rejection | undefined {
-  const hard = (node.spec.taints ?? []).filter((taint) => taint.effect === 'NoSchedule' || taint.effect === 'NoExecute');
-  return hard.every((taint) => tolerates(pod.spec.tolerations ?? [], taint)) ? undefined : never('node(s) had untolerated taint(s)');
+  return untoleratedTaint(node.spec.taints, pod.spec.tolerations, HARD) ? never('node(s) had untolerated taint(s)') : undefined;
 }
 
 function nodeAffinity(pod: Pod, { node }: NodeInfo): Rejection | undefined {
-  return matchesNode(pod, node) ? undefined : never("node(s) didn't match Pod's node affinity/selector");
+  return podMatchesNode(pod, node) ? undefined : never("node(s) didn't match Pod's node affinity/selector");
 }
 
 interface HostPort {
@@ -102,7 +93,7 @@ function topologySpread(pod: Pod, info: NodeInfo, nodes: readonly NodeInfo[]): R
     const counts = new Map<string, number>();
     for (const other of nodes) {
       const key = other.node.metadata.labels?.[constraint.topologyKey];
-      if (key === undefined || !matchesNode(pod, other.node)) continue;
+      if (key === undefined || !podMatchesNode(pod, other.node)) continue;
       const matching = other.pods.filter(
         (candidate) =>
           candidate.metadata.namespace === pod.metadata.namespace && matchesLabelSelector(constraint.labelSelector, candidate.metadata.labels),

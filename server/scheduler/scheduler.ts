@@ -20,7 +20,7 @@ import {
   pods,
 } from '#server/kube';
 import { rejectionOf, type Rejection } from './filters.ts';
-import { pinnedNodes } from './node-affinity.ts';
+import { pinnedNodes } from './pinned-nodes.ts';
 import { describeNode, isFinished, type NodeInfo } from './node-info.ts';
 import { bestNode } from './scores.ts';
 import { unschedulableMessage } from './verdict.ts';

@@ -1,6 +1,4 @@
-import type { Pod } from '#server/kube';
-import { tolerates } from './filters.ts';
-import { matchesTerm } from './node-affinity.ts';
+import { nodeSelectorTermMatches, type Pod, tolerates } from '#server/kube';
 import { type NodeInfo, podRequests } from './node-info.ts';
 import { podsInDomain } from './pod-affinity.ts';
 
@@ -43,12 +41,12 @@ export function bestNode(pod: Pod, candidates: readonly NodeInfo[], nodes: reado
 }
 
 function untoleratedPreferences(pod: Pod, { node }: NodeInfo): number {
-  return (node.spec.taints ?? []).filter((taint) => taint.effect === 'PreferNoSchedule' && !tolerates(pod.spec.tolerations ?? [], taint)).length;
+  return (node.spec.taints ?? []).filter((taint) => taint.effect === 'PreferNoSchedule' && !pod.spec.tolerations?.some((toleration) => tolerates(toleration, taint))).length;
 }
 
 function preferredNodeAffinity(pod: Pod, { node }: NodeInfo): number {
   const preferred = pod.spec.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
-  return preferred.reduce((sum, { weight, preference }) => sum + (matchesTerm(preference, node) ? weight : 0), 0);
+  return preferred.reduce((sum, { weight, preference }) => sum + (nodeSelectorTermMatches(preference, node) ? weight : 0), 0);
 }
 
 function preferredPodAffinity(pod: Pod, { node }: NodeInfo, nodes: readonly NodeInfo[]): number {

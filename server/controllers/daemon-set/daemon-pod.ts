@@ -1,6 +1,4 @@
-import { podMatchesNode, untoleratedTaint } from '#server/controllers/machinery';
-import {
-  annotations,
+import { annotations,
   type DaemonSet,
   labels,
   type Node,
@@ -8,8 +6,7 @@ import {
   type PodSpec,
   type PodTemplateSpec,
   type Toleration,
-  taints,
-} from '#server/kube';
+  taints, podMatchesNode, untoleratedTaint } from '#server/kube';
 
 const NAME_FIELD = 'metadata.name';
 

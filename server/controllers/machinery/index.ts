@@ -10,7 +10,6 @@ export { createExpectations, type Expectations } from './expectations.ts';
 export { type Follower, type FollowOptions, follow } from './follow.ts';
 export { hashTemplate } from './hash.ts';
 export { type Arrange, createLoop, ensureIndex, type LoopOptions } from './loop.ts';
-export { nodeSelectorMatches, podMatchesNode } from './node-affinity.ts';
 export { createPodControl, isNamespaceTerminating, type PodControl, podFromTemplate } from './pod-control.ts';
 export {
   availableAfter,
@@ -33,4 +32,3 @@ export {
   type TriggerTimes,
 } from './service-pods.ts';
 export { slowStart } from './slow-start.ts';
-export { sameTaint, tolerates, untoleratedTaint } from './taints.ts';

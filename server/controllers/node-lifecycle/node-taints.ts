@@ -1,5 +1,4 @@
-import { sameTaint } from '#server/controllers/machinery';
-import { formatTime, taints as keys, type Node, type Taint } from '#server/kube';
+import { formatTime, taints as keys, type Node, type Taint, sameTaint } from '#server/kube';
 
 /** Which status of a condition makes which taint. */
 const BY_CONDITION: Readonly<Record<string, Readonly<Record<string, string>>>> = {

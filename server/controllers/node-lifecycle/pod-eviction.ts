@@ -5,17 +5,15 @@ import {
   type Informer,
   type WorkQueue,
 } from '#server/client';
-import { type Arrange, createLoop, tolerates } from '#server/controllers/machinery';
-import {
-  deepEqual,
+import { type Arrange, createLoop } from '#server/controllers/machinery';
+import { deepEqual,
   formatTime,
   isNotFound,
   type Node,
   objectKey,
   type Pod,
   pods,
-  type Taint,
-} from '#server/kube';
+  type Taint, tolerates } from '#server/kube';
 
 const WORKERS = 2;
 const FIELD_MANAGER = 'TaintManager';

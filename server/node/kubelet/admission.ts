@@ -1,4 +1,4 @@
-import { matchesLabels, type Node, type Pod, quantityToMilli } from '#server/kube';
+import { type Node, type Pod, podMatchesNode, quantityToMilli, untoleratedTaint } from '#server/kube';
 
 export interface Rejection {
   readonly reason: string;
@@ -7,11 +7,11 @@ export interface Rejection {
 
 /**
  * Whether this node takes the pod, seeing the pods it runs already; undefined: yes.
- * Models pkg/kubelet/lifecycle/predicate.go (node selector and affinity by name, resources, pod count, NoExecute taints).
+ * Models pkg/kubelet/lifecycle/predicate.go (node selector and affinity, resources, pod count, NoExecute taints).
  */
 export function admit(pod: Pod, node: Node | undefined, others: readonly Pod[]): Rejection | undefined {
   if (!node) return undefined;
-  if (pod.spec.nodeSelector && !matchesLabels(pod.spec.nodeSelector, node.metadata.labels)) {
+  if (!podMatchesNode(pod, node)) {
     return {
       reason: 'NodeAffinity',
       message:
@@ -19,7 +19,7 @@ export function admit(pod: Pod, node: Node | undefined, others: readonly Pod[]):
     };
   }
   const isStatic = pod.metadata.annotations?.['kubernetes.io/config.source'] === 'file';
-  const taint = node.spec?.taints?.find((one) => one.effect === 'NoExecute' && !tolerates(pod, one));
+  const taint = untoleratedTaint(node.spec?.taints, pod.spec.tolerations, ['NoExecute']);
   if (taint && !isStatic) {
     return {
       reason: 'TaintToleration',
@@ -64,13 +64,4 @@ function requestOf(pod: Pod, resource: string): bigint {
     else if (of(container) + sidecars > most) most = of(container) + sidecars;
   }
   return main + sidecars > most ? main + sidecars : most;
-}
-
-function tolerates(pod: Pod, taint: { key: string; value?: string; effect: string }): boolean {
-  return (pod.spec.tolerations ?? []).some((toleration) => {
-    if (toleration.effect && toleration.effect !== taint.effect) return false;
-    if (toleration.key && toleration.key !== taint.key) return false;
-    if (!toleration.key && toleration.operator !== 'Exists') return false;
-    return toleration.operator === 'Exists' || (toleration.value ?? '') === (taint.value ?? '');
-  });
 }

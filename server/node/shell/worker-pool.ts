@@ -1,6 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { build } from 'esbuild';
 import { OperationalError } from '#server/base';
 
 /** Shells and unbounded applets that may run at once in this process. */
@@ -12,9 +12,14 @@ let source: Promise<string> | undefined;
 let spare: Worker | undefined;
 let running = 0;
 
-/** The worker's program, bundled once: a worker has no TypeScript loader, and starting one each time would cost 200 ms. */
+/**
+ * The worker's program in one piece: built with the server, or here when that runs as TypeScript (a worker has no
+ * loader, and starting one each time would cost 200 ms).
+ */
 async function bundle(): Promise<string> {
   const entry = fileURLToPath(new URL('./worker-main.ts', import.meta.url));
+  if (!entry.endsWith('.ts')) return readFile(entry, 'utf8');
+  const { build } = await import('esbuild');
   const result = await build({
     entryPoints: [entry],
     bundle: true,
