@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '#server/base';
-import { createMemoryFileSystem, type FileSystem, restoreFileSystem } from '#server/node';
+import { createMemoryFileSystem, type FileSystem, type MemoryFileSystem, restoreFileSystem } from '#server/node';
 import type { Store, StoreEngine } from '#server/store';
 
 /** The disks of the pretend machines: kept as long as their VirtualMachine, over power cuts of the whole process. */
@@ -34,7 +34,7 @@ export async function createDisks(options: { engine: StoreEngine; clock: Clock; 
       const key = `/disks/${namespace}/${diskId}`;
       const saved = store.get(key);
       const limits = { clock: options.clock, limitBytes: DISK_LIMIT };
-      const files = saved ? restoreFileSystem(saved.value, limits) : createMemoryFileSystem(options.image, limits);
+      const files = saved ? restoreFileSystem(saved.value, limits) : freshDisk(options.image, limits);
       if (files.exists('/run')) files.remove('/run', { recursive: true });
       files.mkdir('/run', { recursive: true });
       return followDisk(files, store, key, options);
@@ -46,8 +46,15 @@ export async function createDisks(options: { engine: StoreEngine; clock: Clock; 
   };
 }
 
+/** The OS image, with the merged /usr of today's distributions. */
+function freshDisk(image: Readonly<Record<string, string>>, limits: Parameters<typeof createMemoryFileSystem>[1]): MemoryFileSystem {
+  const files = createMemoryFileSystem(image, limits);
+  for (const folder of ['bin', 'sbin']) files.symlink(`usr/${folder}`, `/${folder}`);
+  return files;
+}
+
 function followDisk(
-  files: ReturnType<typeof restoreFileSystem>,
+  files: MemoryFileSystem,
   store: Store,
   key: string,
   options: { clock: Clock; log: Logger },
