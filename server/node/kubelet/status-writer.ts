@@ -5,6 +5,12 @@ import { rest } from './retry.ts';
 
 const RETRY_DELAY = 1_000;
 const MAX_RETRY_DELAY = 10_000;
+/**
+ * How long a pod that may run to its end must have been running before that is told, milliseconds. Upstream looks at its
+ * containers once a second (PLEG), so that a command that is done at once goes from Pending to Succeeded, and
+ * `kubectl run -it` reads its log instead of attaching to what is gone. Short enough for a prompt.
+ */
+const BRIEF_RUN = 150;
 
 /** Brings one pod's status to the API server: the latest one wins, one write at a time. Models pkg/kubelet/status/status_manager.go. */
 export interface StatusWriter {
@@ -23,14 +29,31 @@ export function createStatusWriter(options: { client: Client; clock: Clock; log:
   let wanted: PodStatus | undefined;
   let written: PodStatus | undefined;
   let working: Promise<void> | undefined;
+  /** Ends the wait of `pastBriefRun`. */
+  let ended: (() => void) | undefined;
 
   const upToDate = (): boolean => {
     if (!wanted || !target) return true;
     return written ? deepEqual(written, wanted) : holds(target.status, wanted);
   };
+  const mayEndAtOnce = (): boolean =>
+    wanted?.phase === 'Running' && target?.status?.phase === 'Pending' && target.spec.restartPolicy !== 'Always';
+  const pastBriefRun = (): Promise<void> =>
+    new Promise((resolve) => {
+      const settle = (): void => {
+        stopping.signal.removeEventListener('abort', settle);
+        timer.cancel();
+        ended = undefined;
+        resolve();
+      };
+      const timer = clock.after(BRIEF_RUN, settle);
+      stopping.signal.addEventListener('abort', settle, { once: true });
+      ended = settle;
+    });
   const work = async (): Promise<void> => {
     // One turn later: what changes together is written together.
     await new Promise<void>((resolve) => setImmediate(resolve));
+    if (mayEndAtOnce()) await pastBriefRun();
     for (let delay = RETRY_DELAY; !upToDate() && !stopping.signal.aborted; ) {
       const status = wanted;
       const pod = target;
@@ -88,6 +111,7 @@ export function createStatusWriter(options: { client: Client; clock: Clock; log:
     },
     write(status) {
       wanted = status;
+      if (status.phase !== 'Running') ended?.();
       kick();
     },
     async flush() {
