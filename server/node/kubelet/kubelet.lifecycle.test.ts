@@ -361,7 +361,11 @@ describe('kubelet lifecycle', () => {
       metadata: { name: 'p' },
       spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'nginx:1.29' }] },
     });
-    await harness.untilPod('p', isReady('c'));
+    // That it runs is told only once it has run for a moment.
+    await harness.until('the pod to run', async () => {
+      await harness!.clock.advance(200);
+      return isReady('c')(await harness!.client.get(pods, { namespace: 'default', name: 'p' }));
+    });
     await harness.kubelet.stop({ graceful: false });
     await harness.kubelet.start();
     const pod = await harness.untilPod('p', (one) => one.status?.phase === 'Failed');

@@ -37,7 +37,7 @@ export function createStatusWriter(options: { client: Client; clock: Clock; log:
     return written ? deepEqual(written, wanted) : holds(target.status, wanted);
   };
   const mayEndAtOnce = (): boolean =>
-    wanted?.phase === 'Running' && target?.status?.phase === 'Pending' && target.spec.restartPolicy !== 'Always';
+    wanted?.phase === 'Running' && (target?.status?.phase ?? 'Pending') === 'Pending' && target?.spec.restartPolicy !== 'Always';
   const pastBriefRun = (): Promise<void> =>
     new Promise((resolve) => {
       const settle = (): void => {
