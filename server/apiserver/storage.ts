@@ -56,10 +56,15 @@ export function objectStorageKey(resource: Located, namespace: string | undefine
 export function encodeObject(object: UnstructuredObject, revision: number): Buffer {
   object.metadata.resourceVersion = String(revision);
   const keys = Object.keys(object);
-  if (keys[0] === 'apiVersion' && keys[1] === 'kind') return Buffer.from(JSON.stringify(object));
-  return Buffer.from(
-    JSON.stringify(Object.assign({ apiVersion: object.apiVersion, kind: object.kind }, object)),
-  );
+  if (keys[0] === 'apiVersion' && keys[1] === 'kind') return bytesOf(JSON.stringify(object));
+  return bytesOf(JSON.stringify(Object.assign({ apiVersion: object.apiVersion, kind: object.kind }, object)));
+}
+
+/** Of exactly their size: these bytes are kept, and a slice of Node's pool would be copied for it. */
+function bytesOf(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text, 'utf8');
+  return bytes;
 }
 
 export function createObjectStorage(store: Store): ObjectStorage {

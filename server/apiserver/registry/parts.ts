@@ -53,12 +53,32 @@ function replaceMember(object: Record<string, unknown>, name: string, value: unk
  * custom resources keep theirs.
  */
 function withStatus(op: Operation, sent: UnstructuredObject, live: UnstructuredObject): UnstructuredObject {
-  const next = cloneJson(live);
+  // Everything else is the frozen state itself: what compares, checks and freezes the result need not look into it.
+  const next = { ...live };
   if (sent['status'] === undefined) delete next['status'];
   else next['status'] = sent['status'];
-  if (op.kind.schemaType === undefined) next.metadata.managedFields = sent.metadata.managedFields ?? [];
-  else next.metadata = sent.metadata;
+  next.metadata =
+    op.kind.schemaType === undefined
+      ? { ...cloneJson(live.metadata), managedFields: sent.metadata.managedFields ?? [] }
+      : sent.metadata;
   return next;
+}
+
+/**
+ * What is sent to change `part`, without the members that `part` leaves alone and that are the stored state itself: they
+ * need neither be copied nor be checked. Only components of this process send such bodies.
+ */
+export function withoutUntouched(part: Part, body: unknown, live: UnstructuredObject | undefined): unknown {
+  if (
+    part !== 'status' ||
+    !live ||
+    !isRecord(body) ||
+    body['spec'] === undefined ||
+    body['spec'] !== live['spec']
+  )
+    return body;
+  const { spec: _, ...touched } = body;
+  return touched;
 }
 
 function withSpecMember(

@@ -26,7 +26,7 @@ import {
   type RegistryEnvironment,
 } from './operation.ts';
 import { type WriteOptions, writeOptions } from './options.ts';
-import type { Part } from './parts.ts';
+import { type Part, withoutUntouched } from './parts.ts';
 import { changeObject } from './update.ts';
 
 export const JSON_PATCH = 'application/json-patch+json';
@@ -67,7 +67,7 @@ export async function patchObject(
       managed: false,
       retry: !namesRevision(op.body),
       unconditional: true,
-      next: (live) => decodePatched(env, op, options, patch(live)),
+      next: (live) => decodePatched(env, op, options, withoutUntouched(part, patch(live), live)),
     },
     options,
   );

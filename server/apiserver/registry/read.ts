@@ -142,7 +142,8 @@ export function isSelected(
 export function checkListOptions(query: Readonly<Record<string, string>>): void {
   for (const name of ['limit', 'timeoutSeconds']) {
     const value = query[name];
-    if (value && !/^[+-]?\d+$/.test(value)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
+    if (value && !/^[+-]?\d+$/.test(value))
+      throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
   }
   const errors: FieldError[] = [];
   const forbid = (field: string, detail: string): void =>

@@ -29,7 +29,7 @@ import {
   requestContext,
 } from './operation.ts';
 import { type WriteOptions, writeOptions } from './options.ts';
-import { carryOver, isHeld, type Part, splitParts } from './parts.ts';
+import { carryOver, isHeld, type Part, splitParts, withoutUntouched } from './parts.ts';
 import { asServed } from './read.ts';
 
 /** How often a change that names no revision is applied again to a newer state. */
@@ -53,7 +53,10 @@ export async function updateObject(
   part: Part = 'main',
 ): Promise<ObjectAnswer> {
   const options = writeOptions(op, 'UpdateOptions');
-  const object = decodeObject(env, op, options);
+  const stored =
+    part === 'status' ? env.storage.get(objectStorageKey(op.kind, op.namespace, op.name ?? '')) : undefined;
+  const body = withoutUntouched(part, op.body, stored && env.storage.decode(stored));
+  const object = decodeObject(env, { ...op, body }, options);
   matchNamespace(op, object);
   matchName(op, object);
   const change: Change = {

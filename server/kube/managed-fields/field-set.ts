@@ -158,20 +158,22 @@ export function eachPath(
 
 /** The set with its elements in upstream's order; the very same object when they are. */
 export function sorted(set: FieldSet): FieldSet {
-  const elements = Object.keys(set);
-  let changed = false;
-  for (let i = 1; i < elements.length && !changed; i++) {
-    changed = compareElements(elements[i - 1] ?? '', elements[i] ?? '') > 0;
-  }
-  if (changed) elements.sort(compareElements);
+  if (isSorted(set)) return set;
   const ordered: Growing = {};
-  for (const element of elements) {
-    const below = set[element] ?? LEAF;
-    const orderedBelow = isEmpty(below) ? below : sorted(below);
-    if (orderedBelow !== below) changed = true;
-    ordered[element] = orderedBelow;
+  for (const element of Object.keys(set).sort(compareElements))
+    ordered[element] = sorted(set[element] ?? LEAF);
+  return ordered;
+}
+
+function isSorted(set: FieldSet): boolean {
+  let last: string | undefined;
+  for (const element in set) {
+    if (last !== undefined && compareElements(last, element) > 0) return false;
+    last = element;
+    const below = set[element];
+    if (below && !isSorted(below)) return false;
   }
-  return changed ? ordered : set;
+  return true;
 }
 
 const KINDS = '.fkvi';

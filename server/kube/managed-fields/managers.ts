@@ -26,10 +26,25 @@ export function managerKey(
   return JSON.stringify([manager.manager, operation, operation === 'Apply' ? '' : apiVersion, subresource]);
 }
 
+/** Decoded entries of stored objects, which are frozen; writers get a copy. */
+const decoded = new WeakMap<readonly ManagedFieldsEntry[], Managers>();
+/** The entry a manager was decoded from or encoded to: most managers of an object are as they were before a write. */
+const entryOf = new WeakMap<Manager, ManagedFieldsEntry>();
+
 /** The managers of an object, or undefined when the entries make no sense. Models DecodeManagedFields. */
 export function decodeManagers(entries: readonly ManagedFieldsEntry[] | undefined): Managers | undefined {
+  if (!entries) return new Map();
+  const before = decoded.get(entries);
+  if (before) return new Map(before);
+  const managers = decodeEntries(entries);
+  if (!managers || !Object.isFrozen(entries)) return managers;
+  decoded.set(entries, managers);
+  return new Map(managers);
+}
+
+function decodeEntries(entries: readonly ManagedFieldsEntry[]): Managers | undefined {
   const managers: Managers = new Map();
-  for (const entry of entries ?? []) {
+  for (const entry of entries) {
     const { operation, apiVersion, fieldsType, fieldsV1, subresource, time } = entry;
     if ((operation !== 'Apply' && operation !== 'Update') || !apiVersion || fieldsType !== 'FieldsV1')
       return undefined;
@@ -43,12 +58,16 @@ export function decodeManagers(entries: readonly ManagedFieldsEntry[] | undefine
       time: time ?? undefined,
       set,
     };
+    if (inOrder.has(set) && Object.isFrozen(entry)) entryOf.set(manager, entry);
     managers.set(managerKey(manager), manager);
   }
   return managers;
 }
 
+/** Checked to have the form of a set. */
 const known = new WeakSet<object>();
+/** Checked to be sorted, all the way down. */
+const inOrder = new WeakSet<object>();
 
 function isKnownSet(set: unknown): set is FieldSet {
   if (typeof set !== 'object' || set === null) return false;
@@ -61,8 +80,11 @@ function isKnownSet(set: unknown): set is FieldSet {
 /** The managers as entries of managedFields, sorted as upstream sorts them; none for an empty set. */
 export function encodeManagers(managers: Managers): ManagedFieldsEntry[] {
   return [...managers.values()].sort(compareManagers).map((manager) => {
-    const set = sorted(manager.set);
+    const before = entryOf.get(manager);
+    if (before) return before;
+    const set = inOrder.has(manager.set) ? manager.set : sorted(manager.set);
     known.add(set);
+    inOrder.add(set);
     return {
       ...(manager.manager ? { manager: manager.manager } : {}),
       operation: manager.operation,
