@@ -121,9 +121,17 @@ interface DecodedCache {
   set(key: string, revision: number, object: UnstructuredObject): void;
 }
 
-/** The newest decoded state per key: held weakly by all, strongly for the recently used. */
+interface Decoded {
+  revision: number;
+  reference: WeakRef<UnstructuredObject>;
+}
+
+/**
+ * The newest decoded state per key and the one before, which watches with a selector compare it with: held weakly by
+ * all, the newest of the recently used strongly.
+ */
 function createDecodedCache(): DecodedCache {
-  const known = new Map<string, { revision: number; reference: WeakRef<UnstructuredObject> }>();
+  const known = new Map<string, Decoded & { before: Decoded | undefined }>();
   const recent = new Map<string, UnstructuredObject>();
   let sweepAt = SWEEP_ABOVE;
 
@@ -142,7 +150,9 @@ function createDecodedCache(): DecodedCache {
   return {
     get(key, revision) {
       const entry = known.get(key);
-      if (entry?.revision !== revision) return undefined;
+      if (!entry) return undefined;
+      if (entry.revision !== revision)
+        return entry.before?.revision === revision ? entry.before.reference.deref() : undefined;
       const object = entry.reference.deref();
       if (object) touch(key, object);
       return object;
@@ -150,7 +160,11 @@ function createDecodedCache(): DecodedCache {
     set(key, revision, object) {
       const entry = known.get(key);
       if (entry && entry.revision > revision) return;
-      known.set(key, { revision, reference: new WeakRef(object) });
+      const before =
+        entry && entry.revision < revision
+          ? { revision: entry.revision, reference: entry.reference }
+          : undefined;
+      known.set(key, { revision, reference: new WeakRef(object), before });
       touch(key, object);
       if (known.size > sweepAt) sweep();
     },

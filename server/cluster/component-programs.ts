@@ -17,6 +17,8 @@ import { addressOf, readTextFile } from './kubeadm/node-files.ts';
 export interface ControlPlaneContext {
   /** `<namespace>/<cluster>`. */
   readonly path: string;
+  /** Name of the store that is this machine's /var/lib/etcd. */
+  readonly storeName: string;
   readonly engine: StoreEngine;
   readonly directory: ClusterDirectory;
   readonly fabric: ClusterFabric;
@@ -80,7 +82,7 @@ function apiServerProgram(context: ControlPlaneContext): Program {
       const stopping = untilStopped(process);
       const running = createDisposables();
       try {
-        const store = await context.engine.open(path);
+        const store = await context.engine.open(context.storeName);
         running.defer(() => store.close());
         const server = await createApiServer({
           cluster: path,

@@ -22,17 +22,18 @@ export interface ClusterDirectory {
    * `milliseconds`. So a client of a machine that is just booting connects the moment its API server listens.
    */
   waitFor(find: () => ClusterEntry | undefined, milliseconds: number): Promise<ClusterEntry | undefined>;
-  /** A path that was served before in this process: its machine is off, or booting. */
+  /** A path that was served before: its machine is off, or booting. */
   known(path: string): boolean;
   forget(path: string): void;
   readonly size: number;
 }
 
-export function createClusterDirectory(options: { clock: Clock }): ClusterDirectory {
+/** `known`: paths that were served by an earlier process. */
+export function createClusterDirectory(options: { clock: Clock; known?: readonly string[] }): ClusterDirectory {
   const waiting = new Set<() => void>();
   const byPath = new Map<string, ClusterEntry>();
   const addresses = new Map<string, ClusterEntry>();
-  const seen = new Set<string>();
+  const seen = new Set<string>(options.known);
   return {
     register(entry) {
       byPath.set(entry.path, entry);

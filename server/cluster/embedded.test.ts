@@ -120,4 +120,24 @@ describe('embedded clusters', () => {
       message: `the API server of cluster ${bob!.namespace}/${bob!.cluster} does not run: its machine is off or still booting`,
     });
   });
+
+  it('keeps nothing of a cluster that was deleted', async () => {
+    const { clusters: clusterResource } = await import('#server/cluster-api');
+    const { secrets } = await import('#server/kube');
+    const carol = await tenants.ensure('carol');
+    await tenants.ready(carol, AbortSignal.timeout(60_000));
+    const config = await tenants.credentials(carol);
+    await management.delete(clusterResource, { namespace: carol.namespace, name: carol.cluster });
+    const client = createHttpClient(config!, { userAgent: 'test' });
+    let code = 0;
+    while (code !== 404) {
+      code = await client.list(nodes).then(
+        () => 200,
+        (error: unknown) => (error instanceof StatusError ? error.code : 0),
+      );
+    }
+    client.close();
+    const left = (await management.list(secrets, { namespace: carol.namespace })).items.map((secret) => secret.metadata.name);
+    expect(left.filter((name) => name.startsWith(carol.cluster))).toEqual([]);
+  });
 });

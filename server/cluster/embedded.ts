@@ -6,7 +6,8 @@ import { issueCertificate } from '#server/pki';
 import { createSqliteEngine } from '#server/store';
 import { createClusterDirectory } from './directory.ts';
 import { createDisks } from './disks.ts';
-import { createFabrics } from './fabric.ts';
+import { parseEtcdStoreName } from './etcd-store-name.ts';
+import { createFabrics, MANAGEMENT } from './fabric.ts';
 import { loadIdentity } from './identity.ts';
 import { createListener } from './listener.ts';
 import { createMachineHost } from './machine-host.ts';
@@ -53,7 +54,8 @@ export async function startEmbeddedClusters(options: EmbeddedOptions): Promise<E
     const identity = await loadIdentity(join(options.dataDir, 'pki'), { now: clock.now(), names: options.names });
     const engine = createSqliteEngine({ path: join(options.dataDir, 'clusters.db'), sync: options.storeSync, log });
     running.defer(() => engine.close());
-    const directory = createClusterDirectory({ clock });
+    const stored = (await engine.clusters()).map((name) => parseEtcdStoreName(name)?.path).filter((path) => path !== undefined);
+    const directory = createClusterDirectory({ clock, known: [MANAGEMENT, ...stored] });
     const listener = await createListener({
       directory,
       serving: identity.serving,

@@ -8,6 +8,7 @@ import type { DialerOptions } from './dialer.ts';
 import type { ClusterDirectory } from './directory.ts';
 import type { Disk, Disks } from './disks.ts';
 import { type Fabrics, MANAGEMENT } from './fabric.ts';
+import { etcdStoreName, parseEtcdStoreName } from './etcd-store-name.ts';
 import { createGuest, type Guest } from './guest.ts';
 import { runGuestLine } from './guest-shell.ts';
 import { GUEST } from './os-image.ts';
@@ -72,7 +73,15 @@ export function createMachineHost(options: MachineHostOptions): MachineHost {
         destroy: () => powerOff(false),
       } satisfies RunningMachine;
     },
-    deleteDisk: (namespace, diskId) => options.disks.delete(namespace, diskId),
+    async deleteDisk(namespace, diskId) {
+      await options.disks.delete(namespace, diskId);
+      for (const name of await options.engine.clusters()) {
+        const data = parseEtcdStoreName(name);
+        if (data?.diskId !== diskId) continue;
+        await options.engine.destroy(name);
+        options.directory.forget(data.path);
+      }
+    },
   };
 }
 
@@ -88,7 +97,7 @@ function createMachineGuest(
   const path = `${spec.namespace}/${spec.labels[CLUSTER_LABEL] ?? spec.name}`;
   const fabric = options.fabrics.of(path);
   power.add(fabric.enter());
-  const images = [...options.images, ...controlPlaneImages({ path, engine: options.engine, directory, fabric, clock, ids })];
+  const images = [...options.images, ...controlPlaneImages({ path, storeName: etcdStoreName(path, spec.diskId), engine: options.engine, directory, fabric, clock, ids })];
   return createGuest({
     spec,
     path,

@@ -10,6 +10,7 @@ export { UnknownTypeError } from './api-facts.ts';
 export { customSchema } from './custom-schema.ts';
 export { deepEqual } from './equality.ts';
 export { nodeSelectorTermMatches, podMatchesNode, sameTaint, tolerates, untoleratedTaint } from './placement.ts';
+export { goFormat } from './go-format.ts';
 export { resolveIntOrPercent } from './int-or-string.ts';
 export { applyJsonPatch, type JsonPatchOperation } from './json-patch.ts';
 export { cloneJson, isJsonObject, type JsonObject } from './json-value.ts';

@@ -18,7 +18,22 @@ const MAX_DEPTH = 200;
  * Models k8s.io/apimachinery/pkg/util/strategicpatch.
  */
 export function applyStrategicMergePatch(document: object, patch: object, schema: StructSchema): object {
-  return mergeObjects(cloneJson(document as JsonObject), cloneJson(patch as JsonObject), schema, 0);
+  return mergeObjects(
+    copyNamed(document as JsonObject, patch as JsonObject),
+    cloneJson(patch as JsonObject),
+    schema,
+    0,
+  );
+}
+
+/** A copy whose members that the patch does not name are the document's own; directives may reach any of them. */
+function copyNamed(document: JsonObject, patch: JsonObject): JsonObject {
+  if (Object.keys(patch).some((key) => key.startsWith('$'))) return cloneJson(document);
+  const copy: JsonObject = {};
+  for (const key of Object.keys(document)) {
+    setMember(copy, key, Object.hasOwn(patch, key) ? cloneJson(document[key]) : document[key]);
+  }
+  return copy;
 }
 
 /** Merges `patch` into `original`; both are ours to change. */

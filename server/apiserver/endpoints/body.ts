@@ -22,13 +22,11 @@ export interface DecodedBody {
 /** The whole body. Throws 413 above 3 MiB. Rejects with the socket's error when the client goes away. */
 export async function readBody(request: IncomingMessage): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0);
-  if (announced > MAX_BODY_BYTES) {
-    request.resume();
-    throw tooLarge();
-  }
+  if (announced > MAX_BODY_BYTES) throw tooLarge();
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  // What is left of a body that is too large stays readable: the client has to get the answer.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length;
     if (size > MAX_BODY_BYTES) throw tooLarge();
     chunks.push(chunk);
@@ -111,7 +109,12 @@ export function decodePatch(bytes: Buffer, mediaType: string): DecodedBody {
   }
   const text = bytes.toString('utf8');
   const found = parseJson(text);
-  if (!found.ok) throw badRequest(`error decoding patch: ${scanJson(text).syntaxError ?? 'invalid JSON'}`);
+  if (!found.ok) {
+    const error = scanJson(text).syntaxError ?? 'invalid JSON';
+    throw badRequest(
+      mediaType === 'application/strategic-merge-patch+json' ? error : `error decoding patch: ${error}`,
+    );
+  }
   return { value: found.value, duplicates: scanJson(text).duplicates, mediaType };
 }
 

@@ -235,13 +235,27 @@ async function refuse(
     response.destroy();
     return;
   }
-  if (!request.complete) response.setHeader('Connection', 'close');
+  if (!request.complete) throwAway(request);
   try {
     await sendAnswer(request, response, statusAnswer(refusal, request.headers.accept));
   } catch (failed) {
     log.error({ err: failed }, 'a refusal could not be sent');
     response.destroy();
   }
+}
+
+/** What is read of a body nobody wants before the connection is cut. */
+const MAX_UNWANTED_BYTES = 256 * 1024 * 1024;
+
+/** Reads the rest of a refused body: a client that is still sending would otherwise see a broken pipe, not the answer. */
+function throwAway(request: IncomingMessage): void {
+  let size = 0;
+  request.on('error', silent);
+  request.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > MAX_UNWANTED_BYTES) request.destroy();
+  });
+  request.resume();
 }
 
 function toStatusError(error: unknown, log: Logger): StatusError {

@@ -2,6 +2,7 @@ import { errorMessage } from '#server/base';
 import { jsonWebKeySet, openIdConfiguration } from '../authn/openid.ts';
 import type { KindTable } from '../kind-table.ts';
 import { createOpenApi, type OpenApi } from '../openapi/openapi.ts';
+import { OPENAPI_V2_PROTOBUF, openApiV2, openApiV2Protobuf } from '../openapi/openapi-v2.ts';
 import { createDiscovery, type DiscoveryForm } from './discovery.ts';
 import { type HttpAnswer, pageNotFound, textAnswer } from './http-answer.ts';
 import { notAcceptable, parseAccept } from './negotiation.ts';
@@ -78,7 +79,7 @@ export function createPaths(options: PathsOptions): Paths {
         case 'apis':
           return discoveryAnswer(discovery.answer(path, formOf(path, headers.accept)), headers);
         case 'openapi':
-          if (path === '/openapi/v2') throw notAcceptable(['application/json']);
+          if (path === '/openapi/v2') return openApiV2Answer(headers.accept);
           return second === 'v3'
             ? openApiAnswer(theOpenApi(), path, info, headers, options.now())
             : pageNotFound();
@@ -112,6 +113,17 @@ function keyAnswer(value: object, contentType: string): HttpAnswer {
     headers: { 'Content-Type': contentType, 'Cache-Control': 'public, max-age=3600' },
     chunks: [Buffer.from(JSON.stringify(value))],
   };
+}
+
+/** Models the Accept handling of k8s.io/kube-openapi/pkg/handler. */
+function openApiV2Answer(accept: string | undefined): HttpAnswer {
+  for (const { type } of parseAccept(accept)) {
+    if (OPENAPI_V2_PROTOBUF.has(type)) {
+      return { code: 200, headers: { 'Content-Type': type, Vary: 'Accept' }, chunks: [openApiV2Protobuf()] };
+    }
+    if (['application/json', 'application/*', '*/*'].includes(type)) return jsonAnswer(openApiV2());
+  }
+  throw notAcceptable(['application/json', ...OPENAPI_V2_PROTOBUF]);
 }
 
 /** Which form of discovery an Accept header asks for: the first it names that is served. */

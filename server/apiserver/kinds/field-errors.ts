@@ -25,9 +25,18 @@ export function missing(field: string, value: unknown): FieldError {
   return { type: 'FieldValueNotFound', field, value, detail: '' };
 }
 
-/** `supported` is shown sorted, as upstream does. */
+/** `supported` is shown sorted, as upstream does where it keeps the values in a set. */
 export function notSupported(field: string, value: unknown, supported: readonly string[]): FieldError {
-  const listed = [...supported].sort().map((one) => JSON.stringify(one));
+  return notSupportedInOrder(field, value, [...supported].sort());
+}
+
+/** The same where upstream lists the values itself. */
+export function notSupportedInOrder(
+  field: string,
+  value: unknown,
+  supported: readonly string[],
+): FieldError {
+  const listed = supported.map((one) => JSON.stringify(one));
   return { type: 'FieldValueNotSupported', field, value, detail: `supported values: ${listed.join(', ')}` };
 }
 

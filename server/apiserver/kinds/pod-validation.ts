@@ -18,7 +18,7 @@ import {
   invalidValue,
   labelsAt,
   missing,
-  notSupported,
+  notSupportedInOrder,
   required,
 } from './field-errors.ts';
 import { tolerationErrors } from './toleration-validation.ts';
@@ -176,10 +176,10 @@ function podSpecErrors(spec: PodSpec, field: string, isPod: boolean): FieldError
   const errors = [...volumeErrors(spec.volumes, `${field}.volumes`), ...containersErrors(spec, field, pod)];
   if (!spec.restartPolicy) errors.push(required(`${field}.restartPolicy`));
   else if (!RESTART_POLICIES.includes(spec.restartPolicy)) {
-    errors.push(notSupported(`${field}.restartPolicy`, spec.restartPolicy, RESTART_POLICIES));
+    errors.push(notSupportedInOrder(`${field}.restartPolicy`, spec.restartPolicy, RESTART_POLICIES));
   }
   if (spec.dnsPolicy && !DNS_POLICIES.includes(spec.dnsPolicy)) {
-    errors.push(notSupported(`${field}.dnsPolicy`, spec.dnsPolicy, DNS_POLICIES));
+    errors.push(notSupportedInOrder(`${field}.dnsPolicy`, spec.dnsPolicy, DNS_POLICIES));
   }
   if (spec.dnsPolicy === 'None' && !spec.dnsConfig?.nameservers?.length) {
     errors.push(

@@ -4,18 +4,19 @@ import {
   applyStrategicMergePatch,
   badRequest,
   conflict,
-  type FieldError,
   failure,
   formatTime,
-  groupResource,
+  goFormat,
   invalid,
   isNotFound,
   type JsonPatchOperation,
+  StatusError,
   serverSideApply,
   type UnstructuredObject,
   unknownFields,
 } from '#server/kube';
 import { cloneJson, isRecord, shown } from '../json.ts';
+import { conversionError } from './conversion-error.ts';
 import { storeNew } from './create.ts';
 import { matchName, matchNamespace, shellOf } from './decode.ts';
 import {
@@ -115,23 +116,36 @@ function decodePatched(
   options: WriteOptions,
   patched: unknown,
 ): UnstructuredObject {
+  const schema = env.schemaOf(op.kind);
+  const refuse = (detail: string): StatusError => {
+    const value = op.contentType === STRATEGIC_PATCH ? goFormat(op.body) : JSON.stringify(patched);
+    return invalid({ group: '', kind: '' }, '', [
+      { type: 'FieldValueInvalid', field: 'patch', value, detail },
+    ]);
+  };
   const object = shellOf(op.kind, patched);
+  if (op.contentType === STRATEGIC_PATCH) {
+    const error = conversionError(object, schema);
+    if (error) throw refuse(error);
+  }
   if (options.fieldValidation !== 'Ignore') {
-    const errors = [...op.duplicates, ...unknownFields(object, env.schemaOf(op.kind))];
+    const errors = [...op.duplicates, ...unknownFields(object, schema)];
     if (errors.length > 0 && options.fieldValidation === 'Strict') {
-      const cause: FieldError = {
-        type: 'FieldValueInvalid',
-        field: 'patch',
-        value: JSON.stringify(op.body),
-        detail: `strict decoding error: ${errors.join(', ')}`,
-      };
-      throw invalid({ group: '', kind: '' }, '', [cause]);
+      throw refuse(`strict decoding error: ${errors.join(', ')}`);
     }
     for (const error of errors) op.warn(error);
   }
-  op.kind.strategy.defaults?.(object);
+  try {
+    op.kind.strategy.defaults?.(object);
+  } catch (error) {
+    const decoding = error instanceof StatusError ? DECODING_ERROR.exec(error.message)?.[1] : undefined;
+    throw decoding === undefined ? error : refuse(decoding);
+  }
   return object;
 }
+
+/** What the decoder of whole objects says; of a patched object upstream tells only the second half. */
+const DECODING_ERROR = /^\w+ in version "\w+" cannot be handled as a \w+: (.*)$/s;
 
 /** Server-side apply. Models handlers.applyPatcher and structured-merge-diff through `serverSideApply`. */
 async function applyObject(
@@ -141,7 +155,7 @@ async function applyObject(
   options: WriteOptions,
 ): Promise<ObjectAnswer> {
   const applied = appliedObject(op);
-  checkApplied(env, op, applied, options);
+  checkApplied(op, options);
   const merge = (live: UnstructuredObject | undefined): UnstructuredObject => {
     const merged = serverSideApply({
       live,
@@ -197,20 +211,11 @@ function appliedObject(op: Operation): UnstructuredObject {
   return object;
 }
 
-function checkApplied(
-  env: RegistryEnvironment,
-  op: Operation,
-  applied: UnstructuredObject,
-  options: WriteOptions,
-): void {
-  if (options.fieldValidation === 'Ignore') return;
-  const errors = [...op.duplicates, ...unknownFields(applied, env.schemaOf(op.kind))];
-  if (errors.length === 0) return;
-  if (options.fieldValidation === 'Warn') {
-    for (const error of errors) op.warn(error);
-    return;
+/** Members that come twice; what does not fit the type is found by the merge. */
+function checkApplied(op: Operation, options: WriteOptions): void {
+  if (options.fieldValidation === 'Ignore' || op.duplicates.length === 0) return;
+  if (options.fieldValidation === 'Strict') {
+    throw badRequest(`error strict decoding YAML: ${op.duplicates.join(', ')}`);
   }
-  throw badRequest(
-    `failed to create typed patch object (${op.namespace ? `${op.namespace}/` : ''}${op.name}; ${groupResource({ group: op.kind.group, plural: op.kind.kind })}): strict decoding error: ${errors.join(', ')}`,
-  );
+  for (const error of op.duplicates) op.warn(error);
 }
