@@ -69,8 +69,8 @@ export async function startLab(): Promise<Lab> {
 async function builtProgram(): Promise<string> {
   const script = fileURLToPath(new URL('../scripts/build.mjs', import.meta.url));
   const { buildServer, entry } = (await import(script)) as {
-    buildServer(): Promise<string>;
-    entry(folder: string, source: string): string;
+    buildServer: () => Promise<string>;
+    entry: (folder: string, source: string) => string;
   };
   return entry(await buildServer(), 'cluster/main.ts');
 }

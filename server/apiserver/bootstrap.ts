@@ -1,4 +1,4 @@
-import { InternalError } from '#server/base';
+import { errorMessage, InternalError } from '#server/base';
 import {
   formatTime,
   type KubeObject,
@@ -6,7 +6,7 @@ import {
   recordUpdate,
   type UnstructuredObject,
 } from '#server/kube';
-import { RevisionMismatchError } from '#server/store';
+import { RevisionMismatchError, type StoreWatch } from '#server/store';
 import { bootstrapRbac } from './authz/bootstrap-policy.ts';
 import { cloneJson, freezeJson } from './json.ts';
 import type { KindDefinition, RequestContext } from './kind.ts';
@@ -45,6 +45,44 @@ export async function bootstrapCluster(options: BootstrapOptions): Promise<void>
   for (const object of own) if (missing(object)) writes.push(insertObject(env, object));
   for (const object of endpointObjects(options.advertise)) writes.push(applyEndpoints(env, object));
   await Promise.all(writes);
+}
+
+/**
+ * Keeps the `kubernetes` Service and its endpoints: what somebody deletes comes back, and so do the addresses somebody
+ * changes. Stops with `stop`. Models kubernetes/pkg/controlplane/controller/kubernetesservice, which looks every ten
+ * seconds; here the change itself is the occasion.
+ */
+export function keepKubernetesService(options: BootstrapOptions): StoreWatch {
+  const { env } = options;
+  const { store } = env.storage;
+  let stopped = false;
+  const endpoints = endpointObjects(options.advertise);
+  const restore = async (object: KubeObject): Promise<void> => {
+    if (stopped) return;
+    try {
+      if (object.kind !== 'Service') await applyEndpoints(env, object);
+      else if (!env.storage.get(keyOf(env.kinds, object))) await insertObject(env, object);
+    } catch (error) {
+      // Somebody else wrote at the same moment: that write is an occasion of its own.
+      if (stopped || error instanceof RevisionMismatchError) return;
+      env.log.error({ error: errorMessage(error), kind: object.kind }, 'the kubernetes Service was not restored');
+    }
+  };
+  const follow = (object: KubeObject): StoreWatch => {
+    const key = keyOf(env.kinds, object);
+    return store.watch(key, store.revision, (event) => {
+      if (event.key !== key || (object.kind === 'Service' && event.type === 'put')) return;
+      // The request that deleted it gives its address back first.
+      setImmediate(() => void restore(object));
+    });
+  };
+  const watches = [kubernetesService(options.serviceCidr), ...endpoints].map(follow);
+  return {
+    stop() {
+      stopped = true;
+      for (const watch of watches) watch.stop();
+    },
+  };
 }
 
 async function insertObject(env: RegistryEnvironment, object: KubeObject): Promise<void> {

@@ -209,13 +209,18 @@ describe('answers', () => {
       headers: { accept: 'application/vnd.kubernetes.protobuf' },
     });
     expect([reply.code, reply.json().reason]).toEqual([406, 'NotAcceptable']);
-    expect(
-      (
-        await http.send('GET', '/openapi/v2', {
-          headers: { accept: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf' },
-        })
-      ).code,
-    ).toBe(406);
+  });
+
+  it('of OpenAPI v2 are a bare document, which is all kubectl needs to go on', async () => {
+    const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+    const reply = await http.send('GET', '/openapi/v2', { headers: { accept } });
+    expect([reply.code, reply.headers['content-type']]).toEqual([200, accept.replace('@', '.')]);
+    expect(reply.body.toString('latin1')).toBe('\n\x032.0\x12\x15\n\nKubernetes\x12\x07v1.36.3B\x00');
+    expect((await http.send('GET', '/openapi/v2')).json()).toEqual({
+      swagger: '2.0',
+      info: { title: 'Kubernetes', version: 'v1.36.3' },
+      paths: {},
+    });
   });
 
   it('are compressed when large', async () => {

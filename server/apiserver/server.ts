@@ -3,13 +3,13 @@ import type { Duplex } from 'node:stream';
 import type { Clock, Ids, Logger } from '#server/base';
 import type { ApiBackend } from '#server/client';
 import { builtinSchema, customSchema, type TypeSchema, type UserInfo } from '#server/kube';
-import type { Store } from '#server/store';
+import type { Store, StoreWatch } from '#server/store';
 import { createAdmission } from './admission/chain.ts';
 import { type AuditRecord, createAuditLog } from './audit.ts';
 import type { Credentials } from './authn/authenticator.ts';
 import { reviewKinds } from './authz/review-kinds.ts';
 import { createBackend } from './backend.ts';
-import { bootstrapCluster } from './bootstrap.ts';
+import { bootstrapCluster, keepKubernetesService } from './bootstrap.ts';
 import { createChain } from './chain.ts';
 import { crdKind } from './custom-resources/crd-kind.ts';
 import { trackCustomResources } from './custom-resources-tracker.ts';
@@ -90,13 +90,16 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     authorizer.invalidate(rbacChange(event.key)),
   );
   const definitions = trackCustomResources(env, kinds, hub, log);
+  let kept: StoreWatch | undefined;
   if (options.bootstrap ?? true) {
-    await bootstrapCluster({
+    const bootstrap = {
       env,
       clientCaPem: options.clientCaPem,
       serviceCidr: options.serviceCidr,
       advertise: options.advertise,
-    });
+    };
+    await bootstrapCluster(bootstrap);
+    kept = keepKubernetesService(bootstrap);
   }
   let ready = true;
   const audit = createAuditLog(options.audit);
@@ -137,6 +140,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       if (!ready) return;
       ready = false;
       rbac.stop();
+      kept?.stop();
       definitions.stop();
       await endpoints.close();
       hub.close();

@@ -61,8 +61,9 @@ function createLru<V>(limit: number): { get(key: string): V | undefined; set(key
   };
 }
 
+/** One key of several texts, none of which has a NUL in it. */
 function joined(...parts: (string | undefined)[]): string {
-  return JSON.stringify(parts);
+  return parts.join('\0');
 }
 
 /** Who says it about what. */

@@ -40,145 +40,174 @@ interface Delayed {
 }
 
 /** First in, first out, without shifting: the spent head is cut off once it is the larger part. */
-function createFifo(): { push(key: string): void; shift(): string | undefined; readonly size: number } {
-  let items: string[] = [];
-  let head = 0;
-  return {
-    push: (key) => {
-      items.push(key);
-    },
-    shift() {
-      if (head >= items.length) return undefined;
-      const key = items[head++];
-      if (head > 64 && head * 2 > items.length) {
-        items = items.slice(head);
-        head = 0;
-      }
-      return key;
-    },
-    get size() {
-      return items.length - head;
-    },
-  };
-}
+class Fifo {
+  #items: string[] = [];
+  #head = 0;
 
-/** Keys that are handed to `add` later, each with its earliest wait. */
-function createDelays(clock: Clock, add: (key: string) => void) {
-  const delayed = new Map<string, Delayed>();
-  return {
-    addAfter(key: string, milliseconds: number): void {
-      if (milliseconds <= 0) {
-        add(key);
-        return;
-      }
-      const due = clock.now() + milliseconds;
-      const pending = delayed.get(key);
-      if (pending && pending.due <= due) return;
-      pending?.timer.cancel();
-      const timer = clock.after(milliseconds, () => {
-        delayed.delete(key);
-        add(key);
-      });
-      delayed.set(key, { due, timer });
-    },
-    clear(): void {
-      for (const { timer } of delayed.values()) timer.cancel();
-      delayed.clear();
-    },
-  };
+  push(key: string): void {
+    this.#items.push(key);
+  }
+
+  shift(): string | undefined {
+    if (this.#head >= this.#items.length) return undefined;
+    const key = this.#items[this.#head++];
+    if (this.#head === this.#items.length) {
+      this.#items = [];
+      this.#head = 0;
+    } else if (this.#head > 64 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+    return key;
+  }
+
+  get size(): number {
+    return this.#items.length - this.#head;
+  }
 }
 
 /** Who waits for a key, in order of arrival. */
-function createWaiters() {
-  const waiters = new Set<(key: string | undefined) => void>();
-  return {
-    wait: (signal: AbortSignal | undefined): Promise<string | undefined> =>
-      new Promise((resolve) => {
-        const onAbort = (): void => {
-          waiters.delete(waiter);
-          resolve(undefined);
-        };
-        const waiter = (key: string | undefined): void => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve(key);
-        };
-        waiters.add(waiter);
-        signal?.addEventListener('abort', onAbort, { once: true });
-      }),
-    /** Gives the key that `take` returns to who waits longest; takes none when nobody waits. */
-    wakeOne(take: () => string | undefined): void {
-      const [waiter] = waiters;
-      if (!waiter) return;
-      waiters.delete(waiter);
-      waiter(take());
-    },
-    dismissAll(): void {
-      for (const waiter of waiters) waiter(undefined);
-      waiters.clear();
-    },
-  };
+class Waiters {
+  readonly #waiters = new Set<(key: string | undefined) => void>();
+
+  wait(signal: AbortSignal | undefined): Promise<string | undefined> {
+    return new Promise((resolve) => {
+      const onAbort = (): void => {
+        this.#waiters.delete(waiter);
+        resolve(undefined);
+      };
+      const waiter = (key: string | undefined): void => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve(key);
+      };
+      this.#waiters.add(waiter);
+      signal?.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  /** Gives the key to who waits longest. */
+  wakeOne(key: string | undefined): void {
+    const [waiter] = this.#waiters;
+    if (!waiter) return;
+    this.#waiters.delete(waiter);
+    waiter(key);
+  }
+
+  dismissAll(): void {
+    for (const waiter of this.#waiters) waiter(undefined);
+    this.#waiters.clear();
+  }
+}
+
+/** A class, with what is seldom needed made when it is: a tenant has some thirty queues, most of them idle. */
+class KeyQueue implements WorkQueue {
+  readonly #clock: Clock;
+  readonly #baseDelay: number;
+  readonly #maxDelay: number;
+  readonly #ready = new Fifo();
+  readonly #dirty = new Set<string>();
+  readonly #processing = new Set<string>();
+  readonly #waiters = new Waiters();
+  #delayed: Map<string, Delayed> | undefined;
+  #failures: Map<string, number> | undefined;
+  #waking = false;
+  #shut = false;
+
+  constructor({ clock, baseDelay = 5, maxDelay = 1_000_000 }: WorkQueueOptions) {
+    this.#clock = clock;
+    this.#baseDelay = baseDelay;
+    this.#maxDelay = maxDelay;
+  }
+
+  add(key: string): void {
+    if (this.#shut || this.#dirty.has(key)) return;
+    this.#dirty.add(key);
+    if (!this.#processing.has(key)) this.#offer(key);
+  }
+
+  addAfter(key: string, milliseconds: number): void {
+    if (this.#shut) return;
+    if (milliseconds <= 0) {
+      this.add(key);
+      return;
+    }
+    const delayed = (this.#delayed ??= new Map<string, Delayed>());
+    const due = this.#clock.now() + milliseconds;
+    const pending = delayed.get(key);
+    if (pending && pending.due <= due) return;
+    pending?.timer.cancel();
+    const timer = this.#clock.after(milliseconds, () => {
+      delayed.delete(key);
+      this.add(key);
+    });
+    delayed.set(key, { due, timer });
+  }
+
+  addRateLimited(key: string): void {
+    if (this.#shut) return;
+    const failures = (this.#failures ??= new Map<string, number>());
+    const before = failures.get(key) ?? 0;
+    failures.set(key, before + 1);
+    this.addAfter(key, Math.min(this.#baseDelay * 2 ** before, this.#maxDelay));
+  }
+
+  forget(key: string): void {
+    this.#failures?.delete(key);
+  }
+
+  retries(key: string): number {
+    return this.#failures?.get(key) ?? 0;
+  }
+
+  get(signal?: AbortSignal): Promise<string | undefined> {
+    if (signal?.aborted) return Promise.resolve(undefined);
+    if (this.#ready.size > 0 || this.#shut) return Promise.resolve(this.#take());
+    return this.#waiters.wait(signal);
+  }
+
+  done(key: string): void {
+    if (!this.#processing.delete(key)) return;
+    if (this.#dirty.has(key)) this.#offer(key);
+  }
+
+  get length(): number {
+    return this.#ready.size;
+  }
+
+  shutDown(): void {
+    if (this.#shut) return;
+    this.#shut = true;
+    for (const { timer } of this.#delayed?.values() ?? []) timer.cancel();
+    this.#delayed = undefined;
+    this.#failures = undefined;
+    this.#waiters.dismissAll();
+  }
+
+  #take(): string | undefined {
+    const key = this.#ready.shift();
+    if (key === undefined) return undefined;
+    this.#processing.add(key);
+    this.#dirty.delete(key);
+    return key;
+  }
+
+  /** Who waits is woken a turn of the event loop later: what one commit brings for a key is worked on at once. */
+  #offer(key: string): void {
+    this.#ready.push(key);
+    if (this.#waking || this.#waiters.size === 0) return;
+    this.#waking = true;
+    setImmediate(() => {
+      this.#waking = false;
+      while (this.#ready.size > 0 && this.#waiters.size > 0) this.#waiters.wakeOne(this.#take());
+    });
+  }
 }
 
 /** Models k8s.io/client-go/util/workqueue: the typed rate-limiting queue with the per-item exponential limiter. */
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
-  const { clock, baseDelay = 5, maxDelay = 1_000_000 } = options;
-  const ready = createFifo();
-  const dirty = new Set<string>();
-  const processing = new Set<string>();
-  const delays = createDelays(clock, (key) => queue.add(key));
-  const failures = new Map<string, number>();
-  const waiters = createWaiters();
-  let shut = false;
-
-  const take = (): string | undefined => {
-    const key = ready.shift();
-    if (key === undefined) return undefined;
-    processing.add(key);
-    dirty.delete(key);
-    return key;
-  };
-  const offer = (key: string): void => {
-    ready.push(key);
-    waiters.wakeOne(take);
-  };
-  const queue: WorkQueue = {
-    add(key) {
-      if (shut || dirty.has(key)) return;
-      dirty.add(key);
-      if (!processing.has(key)) offer(key);
-    },
-    addAfter(key, milliseconds) {
-      if (!shut) delays.addAfter(key, milliseconds);
-    },
-    addRateLimited(key) {
-      if (shut) return;
-      const before = failures.get(key) ?? 0;
-      failures.set(key, before + 1);
-      queue.addAfter(key, Math.min(baseDelay * 2 ** before, maxDelay));
-    },
-    forget(key) {
-      failures.delete(key);
-    },
-    retries: (key) => failures.get(key) ?? 0,
-    get(signal) {
-      if (signal?.aborted) return Promise.resolve(undefined);
-      if (ready.size > 0 || shut) return Promise.resolve(take());
-      return waiters.wait(signal);
-    },
-    done(key) {
-      if (!processing.delete(key)) return;
-      if (dirty.has(key)) offer(key);
-    },
-    get length() {
-      return ready.size;
-    },
-    shutDown() {
-      if (shut) return;
-      shut = true;
-      delays.clear();
-      failures.clear();
-      waiters.dismissAll();
-    },
-  };
-  return queue;
+  return new KeyQueue(options);
 }

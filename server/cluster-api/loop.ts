@@ -13,7 +13,7 @@ export interface Loop {
 const WORKERS = 10;
 
 /** How long a burst may last, milliseconds. */
-const BURST = 5;
+const BURST = 25;
 
 /** Starts a loop whose workers wait until the caches are filled (`ready`). */
 export function startLoop(options: {

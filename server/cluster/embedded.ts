@@ -3,7 +3,7 @@ import { type Clock, createDisposables, type Ids, type Logger } from '#server/ba
 import { formatKubeconfig } from '#server/client';
 import { standardImages } from '#server/node';
 import { issueCertificate } from '#server/pki';
-import { createSqliteEngine } from '#server/store';
+import { createSqliteEngine, DEFAULT_HISTORY_LIMITS, type HistoryLimits } from '#server/store';
 import { createClusterDirectory } from './directory.ts';
 import { createDisks } from './disks.ts';
 import { parseEtcdStoreName } from './etcd-store-name.ts';
@@ -39,6 +39,13 @@ export interface EmbeddedClusters {
   stop(): Promise<void>;
 }
 
+/** Every birth makes a hundred changes in the management cluster: its readers may fall behind by many of them. */
+const MANAGEMENT_HISTORY: HistoryLimits = { events: 10_000, bytes: 8 * 1024 * 1024 };
+
+function historyOf(cluster: string): HistoryLimits {
+  return cluster === MANAGEMENT ? MANAGEMENT_HISTORY : DEFAULT_HISTORY_LIMITS;
+}
+
 /** Simulated delays at CLOUD_SPEED 1, milliseconds. */
 const BOOT_DELAY = 3_000;
 const PULL_DELAY = 800;
@@ -51,10 +58,20 @@ export async function startEmbeddedClusters(options: EmbeddedOptions): Promise<E
   const { clock, ids, log } = options;
   const running = createDisposables();
   try {
-    const identity = await loadIdentity(join(options.dataDir, 'pki'), { now: clock.now(), names: options.names });
-    const engine = createSqliteEngine({ path: join(options.dataDir, 'clusters.db'), sync: options.storeSync, log });
+    const identity = await loadIdentity(join(options.dataDir, 'pki'), {
+      now: clock.now(),
+      names: options.names,
+    });
+    const engine = createSqliteEngine({
+      path: join(options.dataDir, 'clusters.db'),
+      sync: options.storeSync,
+      log,
+      historyOf,
+    });
     running.defer(() => engine.close());
-    const stored = (await engine.clusters()).map((name) => parseEtcdStoreName(name)?.path).filter((path) => path !== undefined);
+    const stored = (await engine.clusters())
+      .map((name) => parseEtcdStoreName(name)?.path)
+      .filter((path) => path !== undefined);
     const directory = createClusterDirectory({ clock, known: [MANAGEMENT, ...stored] });
     const listener = await createListener({
       directory,
@@ -103,7 +120,11 @@ export async function startEmbeddedClusters(options: EmbeddedOptions): Promise<E
       now: clock.now(),
     });
     const adminKubeconfig = formatKubeconfig({
-      cluster: { name: 'management', server: `${url}/clusters/management`, caPem: identity.listenerAuthority.certPem },
+      cluster: {
+        name: 'management',
+        server: `${url}/clusters/management`,
+        caPem: identity.listenerAuthority.certPem,
+      },
       user: { name: 'kube-classroom', certPem, keyPem },
       context: { name: 'management' },
     });

@@ -1,18 +1,7 @@
 import 'reflect-metadata';
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, webcrypto } from 'node:crypto';
-import {
-  BasicConstraintsExtension,
-  ExtendedKeyUsage,
-  ExtendedKeyUsageExtension,
-  KeyUsageFlags,
-  KeyUsagesExtension,
-  Name,
-  Pkcs10CertificateRequest,
-  SubjectAlternativeNameExtension,
-  SubjectKeyIdentifierExtension,
-  X509Certificate,
-  X509CertificateGenerator,
-} from '@peculiar/x509';
+import { Name, Pkcs10CertificateRequest, SubjectAlternativeNameExtension } from '@peculiar/x509';
+import { nameOf, signCertificate, subjectOf } from './certificate-der.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const DAY = 24 * 3600 * 1000;
@@ -82,93 +71,77 @@ export function certificateFingerprint(certPem: string): string {
 }
 
 function subject(commonName: string, organizations: readonly string[] = []): string {
-  return new Name([{ CN: [commonName] }, ...organizations.map((organization) => ({ O: [organization] }))]).toString();
+  return new Name([
+    { CN: [commonName] },
+    ...organizations.map((organization) => ({ O: [organization] })),
+  ]).toString();
 }
-
-/** Imported authorities: an import costs as much as a signature, and one authority signs many. Oldest dropped first. */
-const IMPORTED_KEYS_LIMIT = 256;
-const importedKeys = new Map<string, Promise<webcrypto.CryptoKey>>();
 
 function signingKey(keyPem: string): Promise<webcrypto.CryptoKey> {
-  const known = importedKeys.get(keyPem);
-  if (known) return known;
   const der = createPrivateKey(keyPem).export({ type: 'pkcs8', format: 'der' });
-  const key = webcrypto.subtle.importKey('pkcs8', der, ALGORITHM, false, ['sign']);
-  importedKeys.set(keyPem, key);
-  if (importedKeys.size > IMPORTED_KEYS_LIMIT) {
-    const [oldest] = importedKeys.keys();
-    if (oldest !== undefined) importedKeys.delete(oldest);
-  }
-  return key;
+  return webcrypto.subtle.importKey('pkcs8', der, ALGORITHM, false, ['sign']);
 }
 
-async function verifyingKey(publicKeyPem: string): Promise<webcrypto.CryptoKey> {
+function verifyingKey(publicKeyPem: string): Promise<webcrypto.CryptoKey> {
   const der = createPublicKey(publicKeyPem).export({ type: 'spki', format: 'der' });
   return webcrypto.subtle.importKey('spki', der, ALGORITHM, true, ['verify']);
 }
 
-/** A positive random serial number, hex. */
-function serialNumber(): string {
+/** A positive random serial number. */
+function serialNumber(): Uint8Array {
   const bytes = webcrypto.getRandomValues(new Uint8Array(16));
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
-  return Buffer.from(bytes).toString('hex');
+  return bytes;
 }
 
 /** A self-signed authority, valid ten years from `now` (wall-clock, milliseconds). */
-export async function createAuthority(options: { commonName: string; now: number; keys?: KeyPair }): Promise<Authority> {
+export function createAuthority(options: {
+  commonName: string;
+  now: number;
+  keys?: KeyPair;
+}): Promise<Authority> {
   const keys = options.keys ?? createKeyPair();
-  const publicKey = await verifyingKey(keys.publicKeyPem);
-  const certificate = await X509CertificateGenerator.create(
-    {
-      serialNumber: serialNumber(),
-      subject: subject(options.commonName),
-      issuer: subject(options.commonName),
-      notBefore: new Date(options.now - BACKDATE),
-      notAfter: new Date(options.now + 3650 * DAY),
-      publicKey,
-      signingKey: await signingKey(keys.privateKeyPem),
-      signingAlgorithm: ALGORITHM,
-      extensions: [
-        new BasicConstraintsExtension(true, undefined, true),
-        new KeyUsagesExtension(KeyUsageFlags.digitalSignature | KeyUsageFlags.keyEncipherment | KeyUsageFlags.keyCertSign, true),
-        await SubjectKeyIdentifierExtension.create(publicKey, false, webcrypto),
-      ],
-    },
-    webcrypto,
+  const name = nameOf(options.commonName);
+  const contents = {
+    serial: serialNumber(),
+    issuer: name,
+    subject: name,
+    notBefore: options.now - BACKDATE,
+    notAfter: options.now + 3650 * DAY,
+    publicKeyPem: keys.publicKeyPem,
+    authority: true,
+    usages: [],
+    dnsNames: [],
+    ips: [],
+  };
+  return new Promise((resolve) =>
+    resolve({ certPem: signCertificate(contents, keys.privateKeyPem), keyPem: keys.privateKeyPem }),
   );
-  return { certPem: `${certificate.toString('pem')}\n`, keyPem: keys.privateKeyPem };
 }
 
 /** Certifies a key. Returns the certificate and, when the key was made here, its private half (else an empty string). */
-export async function issueCertificate(options: IssueOptions): Promise<{ certPem: string; keyPem: string }> {
+export function issueCertificate(options: IssueOptions): Promise<{ certPem: string; keyPem: string }> {
+  return new Promise((resolve) => resolve(issue(options)));
+}
+
+function issue(options: IssueOptions): { certPem: string; keyPem: string } {
   const keys = options.publicKeyPem ? undefined : createKeyPair();
-  const publicKeyPem = options.publicKeyPem ?? keys?.publicKeyPem ?? '';
-  const issuer = new X509Certificate(options.authority.certPem);
-  const names = [
-    ...(options.dnsNames ?? []).map((value) => ({ type: 'dns' as const, value })),
-    ...(options.ips ?? []).map((value) => ({ type: 'ip' as const, value })),
-  ];
-  const usages = options.usages.map((usage) => (usage === 'client' ? ExtendedKeyUsage.clientAuth : ExtendedKeyUsage.serverAuth));
-  const certificate = await X509CertificateGenerator.create(
+  const certPem = signCertificate(
     {
-      serialNumber: serialNumber(),
-      subject: subject(options.commonName, options.organizations),
-      issuer: issuer.subject,
-      notBefore: new Date(options.now - BACKDATE),
-      notAfter: new Date(options.now + (options.days ?? 365) * DAY),
-      publicKey: await verifyingKey(publicKeyPem),
-      signingKey: await signingKey(options.authority.keyPem),
-      signingAlgorithm: ALGORITHM,
-      extensions: [
-        new KeyUsagesExtension(KeyUsageFlags.digitalSignature | KeyUsageFlags.keyEncipherment, true),
-        new ExtendedKeyUsageExtension(usages, false),
-        new BasicConstraintsExtension(false, undefined, true),
-        ...(names.length > 0 ? [new SubjectAlternativeNameExtension(names)] : []),
-      ],
+      serial: serialNumber(),
+      issuer: subjectOf(options.authority.certPem),
+      subject: nameOf(options.commonName, options.organizations),
+      notBefore: options.now - BACKDATE,
+      notAfter: options.now + (options.days ?? 365) * DAY,
+      publicKeyPem: options.publicKeyPem ?? keys?.publicKeyPem ?? '',
+      authority: false,
+      usages: options.usages,
+      dnsNames: options.dnsNames ?? [],
+      ips: options.ips ?? [],
     },
-    webcrypto,
+    options.authority.keyPem,
   );
-  return { certPem: `${certificate.toString('pem')}\n`, keyPem: keys?.privateKeyPem ?? '' };
+  return { certPem, keyPem: keys?.privateKeyPem ?? '' };
 }
 
 /** Reads a PKCS#10 request (PEM) and checks its own signature. Throws RequestFormatError. */
@@ -177,10 +150,15 @@ export async function parseRequest(requestPem: string): Promise<CertificateReque
   try {
     request = new Pkcs10CertificateRequest(requestPem);
   } catch (error) {
-    throw new RequestFormatError(`not a PKCS#10 request: ${error instanceof Error ? error.message : String(error)}`);
+    throw new RequestFormatError(
+      `not a PKCS#10 request: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
-  if (!(await request.verify(webcrypto))) throw new RequestFormatError('the signature of the request does not match its key');
-  const names = request.extensions.find((extension) => extension instanceof SubjectAlternativeNameExtension)?.names.items ?? [];
+  if (!(await request.verify(webcrypto)))
+    throw new RequestFormatError('the signature of the request does not match its key');
+  const names =
+    request.extensions.find((extension) => extension instanceof SubjectAlternativeNameExtension)?.names
+      .items ?? [];
   return {
     commonName: request.subjectName.getField('CN')[0] ?? '',
     organizations: request.subjectName.getField('O'),
@@ -191,12 +169,19 @@ export async function parseRequest(requestPem: string): Promise<CertificateReque
 }
 
 /** Makes a PKCS#10 request for a key pair (PEM): what a kubelet sends. */
-export async function signRequest(options: { keys: KeyPair; commonName: string; organizations?: readonly string[] }): Promise<string> {
+export async function signRequest(options: {
+  keys: KeyPair;
+  commonName: string;
+  organizations?: readonly string[];
+}): Promise<string> {
   const { Pkcs10CertificateRequestGenerator } = await import('@peculiar/x509');
   const request = await Pkcs10CertificateRequestGenerator.create(
     {
       name: subject(options.commonName, options.organizations),
-      keys: { privateKey: await signingKey(options.keys.privateKeyPem), publicKey: await verifyingKey(options.keys.publicKeyPem) },
+      keys: {
+        privateKey: await signingKey(options.keys.privateKeyPem),
+        publicKey: await verifyingKey(options.keys.publicKeyPem),
+      },
       signingAlgorithm: ALGORITHM,
     },
     webcrypto,

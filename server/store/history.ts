@@ -8,11 +8,11 @@ export interface HistoryLimits {
 }
 
 /**
- * A tenant may cost 2 MB in all while awake. A cluster just born has made some 300 changes of 2 KB; a quarter of the
- * budget holds about two thirds of them, or, at rest, several minutes of lease renewals: enough for a watch that
- * reconnects and for a list read page by page. A busier cluster (management) is given more by who builds the engine.
+ * A tenant may cost 2 MB in all while awake. A cluster just born has made some 300 changes of 2 KB; a tenth of the budget
+ * holds the last quarter of them, or, at rest, minutes of lease renewals: enough for a watch that reconnects and for a
+ * list read page by page. A busier cluster (management) is given more by who builds the engine.
  */
-export const DEFAULT_HISTORY_LIMITS: HistoryLimits = { events: 1_000, bytes: 512 * 1024 };
+export const DEFAULT_HISTORY_LIMITS: HistoryLimits = { events: 1_000, bytes: 192 * 1024 };
 
 /** What an event costs beside its values: its own object, the previous entry's, and a buffer's headers. */
 export const EVENT_OVERHEAD_BYTES = 320;

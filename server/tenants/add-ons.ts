@@ -18,7 +18,11 @@ export function addOnFiles(): { path: string; owner: string; permissions: string
 
 const EVERYWHERE = [{ operator: 'Exists' }];
 
-function clusterRoleWithBinding(name: string, account: { name: string; namespace: string }, rules: object[]): object[] {
+function clusterRoleWithBinding(
+  name: string,
+  account: { name: string; namespace: string },
+  rules: object[],
+): object[] {
   return [
     { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name }, rules },
     {
@@ -62,7 +66,11 @@ function cilium(): object[] {
     daemonSet({
       name: 'cilium',
       namespace: 'kube-system',
-      labels: { 'k8s-app': 'cilium', 'app.kubernetes.io/name': 'cilium-agent', 'app.kubernetes.io/part-of': 'cilium' },
+      labels: {
+        'k8s-app': 'cilium',
+        'app.kubernetes.io/name': 'cilium-agent',
+        'app.kubernetes.io/part-of': 'cilium',
+      },
       podSpec: {
         serviceAccountName: 'cilium',
         hostNetwork: true,
@@ -75,7 +83,9 @@ function cilium(): object[] {
             image: 'quay.io/cilium/cilium:v1.18.4',
             command: ['cilium-agent'],
             args: ['--config-dir=/tmp/cilium/config-map'],
-            securityContext: { capabilities: { add: ['CHOWN', 'KILL', 'NET_ADMIN', 'NET_RAW', 'SYS_ADMIN'], drop: ['ALL'] } },
+            securityContext: {
+              capabilities: { add: ['CHOWN', 'KILL', 'NET_ADMIN', 'NET_RAW', 'SYS_ADMIN'], drop: ['ALL'] },
+            },
             volumeMounts: [{ name: 'etc-cni-netd', mountPath: '/host/etc/cni/net.d' }],
           },
         ],
@@ -97,7 +107,9 @@ function csiDriver(): object[] {
       spec: { attachRequired: true, podInfoOnMount: true, fsGroupPolicy: 'ReadWriteOnceWithFSType' },
     },
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account },
-    ...clusterRoleWithBinding('kubevirt-csi-node-cr', account, [{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] }]),
+    ...clusterRoleWithBinding('kubevirt-csi-node-cr', account, [
+      { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
+    ]),
     daemonSet({
       name: 'kubevirt-csi-node',
       namespace,
@@ -110,8 +122,14 @@ function csiDriver(): object[] {
         containers: [csiContainer(), registrarContainer(), livenessContainer()],
         volumes: [
           { name: 'kubelet-dir', hostPath: { path: '/var/lib/kubelet', type: 'Directory' } },
-          { name: 'plugin-dir', hostPath: { path: '/var/lib/kubelet/plugins/csi.kubevirt.io', type: 'DirectoryOrCreate' } },
-          { name: 'registration-dir', hostPath: { path: '/var/lib/kubelet/plugins_registry', type: 'DirectoryOrCreate' } },
+          {
+            name: 'plugin-dir',
+            hostPath: { path: '/var/lib/kubelet/plugins/csi.kubevirt.io', type: 'DirectoryOrCreate' },
+          },
+          {
+            name: 'registration-dir',
+            hostPath: { path: '/var/lib/kubelet/plugins_registry', type: 'DirectoryOrCreate' },
+          },
         ],
       },
     }),
@@ -122,7 +140,12 @@ function csiContainer(): object {
   return {
     name: 'csi-driver',
     image: 'quay.io/kubevirt/kubevirt-csi-driver:v0.2.0',
-    args: ['--endpoint=unix:/csi/csi.sock', '--node-name=$(KUBE_NODE_NAME)', '--run-node-service=true', '--run-controller-service=false'],
+    args: [
+      '--endpoint=unix:/csi/csi.sock',
+      '--node-name=$(KUBE_NODE_NAME)',
+      '--run-node-service=true',
+      '--run-controller-service=false',
+    ],
     env: [{ name: 'KUBE_NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
     securityContext: { privileged: true, allowPrivilegeEscalation: true },
     volumeMounts: [
@@ -136,7 +159,10 @@ function registrarContainer(): object {
   return {
     name: 'csi-node-driver-registrar',
     image: 'registry.k8s.io/sig-storage/csi-node-driver-registrar:v2.15.0',
-    args: ['--csi-address=/csi/csi.sock', '--kubelet-registration-path=/var/lib/kubelet/plugins/csi.kubevirt.io/csi.sock'],
+    args: [
+      '--csi-address=/csi/csi.sock',
+      '--kubelet-registration-path=/var/lib/kubelet/plugins/csi.kubevirt.io/csi.sock',
+    ],
     securityContext: { privileged: true },
     volumeMounts: [
       { name: 'plugin-dir', mountPath: '/csi' },

@@ -1,3 +1,4 @@
+import { InternalError } from '#server/base';
 import type { Client } from '#server/client';
 import { clusterApiResources } from '#server/cluster-api';
 import {
@@ -14,7 +15,6 @@ import {
   roles,
   serviceAccounts,
 } from '#server/kube';
-import { InternalError } from '#server/base';
 
 /** Kinds that birth manifests are made of. */
 const KINDS: readonly Resource[] = [
@@ -37,7 +37,10 @@ export async function createMissing(client: Client, objects: readonly KubeObject
   for (const object of objects) {
     const { group } = parseApiVersion(object.apiVersion);
     const resource = KINDS.find((kind) => kind.kind === object.kind && kind.group === group);
-    if (!resource) throw new InternalError(`birth manifests hold a ${object.kind} of ${object.apiVersion}, which nobody can apply`);
+    if (!resource)
+      throw new InternalError(
+        `birth manifests hold a ${object.kind} of ${object.apiVersion}, which nobody can apply`,
+      );
     try {
       await client.create(resource, object);
     } catch (error) {

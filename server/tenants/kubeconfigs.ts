@@ -62,14 +62,22 @@ export function createKubeconfigs(options: {
 }): Kubeconfigs {
   const { tenants, management, managementConfig, clock, ids } = options;
 
-  const withPlace = async <T>(tenant: Tenant, cluster: Place['cluster'], use: (place: Place) => Promise<T>): Promise<T> => {
+  const withPlace = async <T>(
+    tenant: Tenant,
+    cluster: Place['cluster'],
+    use: (place: Place) => Promise<T>,
+  ): Promise<T> => {
     if (cluster === 'management') {
       return use({ cluster, client: management, namespace: tenant.namespace, config: managementConfig });
     }
     const [config, client] = await Promise.all([tenants.credentials(tenant), tenants.client(tenant)]);
     if (!config || !client) {
       client?.close();
-      throw failure(503, 'ServiceUnavailable', 'your cluster is still being made: its kubeconfig Secret is not there yet; ask again in a moment');
+      throw failure(
+        503,
+        'ServiceUnavailable',
+        'your cluster is still being made: its kubeconfig Secret is not there yet; ask again in a moment',
+      );
     }
     try {
       return await use({ cluster, client, namespace: TENANT_NAMESPACE, config });
@@ -82,7 +90,8 @@ export function createKubeconfigs(options: {
     const accounts = await client.list(serviceAccounts, { namespace, labelSelector: LABEL });
     const now = formatTime(clock.now());
     const [live, expired] = [[], []] as [ServiceAccount[], ServiceAccount[]];
-    for (const account of accounts.items) ((account.metadata.annotations?.[EXPIRES] ?? '') > now ? live : expired).push(account);
+    for (const account of accounts.items)
+      ((account.metadata.annotations?.[EXPIRES] ?? '') > now ? live : expired).push(account);
     await Promise.all(expired.map((account) => remove({ client, namespace }, account.metadata.name)));
     return live;
   };
@@ -92,12 +101,20 @@ export function createKubeconfigs(options: {
       withPlace(tenant, cluster, async (place) => {
         const live = await issued(place);
         if (live.length >= MAX_ISSUED) {
-          throw tooManyRequests(`${MAX_ISSUED} kubeconfigs are in use; revoke some: DELETE /api/kubeconfigs/<id>, listed by GET /api/kubeconfigs`, 60);
+          throw tooManyRequests(
+            `${MAX_ISSUED} kubeconfigs are in use; revoke some: DELETE /api/kubeconfigs/<id>, listed by GET /api/kubeconfigs`,
+            60,
+          );
         }
         const name = `kubeconfig-${ids.suffix(8)}`;
         const expires = formatTime(clock.now() + LIFETIME_SECONDS * 1000);
         await place.client.create(serviceAccounts, {
-          metadata: { name, namespace: place.namespace, labels: { [LABEL]: cluster }, annotations: { [EXPIRES]: expires } },
+          metadata: {
+            name,
+            namespace: place.namespace,
+            labels: { [LABEL]: cluster },
+            annotations: { [EXPIRES]: expires },
+          },
         });
         await bind(place, name);
         const answer = await place.client.createSubresource<TokenRequest & KubeObject>(
@@ -120,7 +137,9 @@ export function createKubeconfigs(options: {
     async list(tenant) {
       const lists = await Promise.all(
         (['tenant', 'management'] as const).map((cluster) =>
-          withPlace(tenant, cluster, async (place) => (await issued(place)).map((account) => describe(account, cluster))),
+          withPlace(tenant, cluster, async (place) =>
+            (await issued(place)).map((account) => describe(account, cluster)),
+          ),
         ),
       );
       return lists.flat();
@@ -161,7 +180,10 @@ function tokenRequest(): UnstructuredObject {
 async function bind({ cluster, client, namespace }: Place, account: string): Promise<void> {
   if (cluster === 'management') {
     const binding = roleBinding({ name: account, namespace, role: STUDENT_ROLE, account });
-    await client.create(roleBindings, { ...binding, roleRef: binding.roleRef as { apiGroup: string; kind: string; name: string } });
+    await client.create(roleBindings, {
+      ...binding,
+      roleRef: binding.roleRef as { apiGroup: string; kind: string; name: string },
+    });
     return;
   }
   await client.create(clusterRoleBindings, {
@@ -172,13 +194,18 @@ async function bind({ cluster, client, namespace }: Place, account: string): Pro
 }
 
 /** Deletes the account and its binding; what is gone already is fine. */
-async function remove({ client, namespace }: Pick<Place, 'client' | 'namespace'>, name: string): Promise<void> {
+async function remove(
+  { client, namespace }: Pick<Place, 'client' | 'namespace'>,
+  name: string,
+): Promise<void> {
   const gone = (error: unknown): void => {
     if (!isNotFound(error)) throw error;
   };
   await client.delete(serviceAccounts, { namespace, name }).catch(gone);
-  await client.delete(namespace === TENANT_NAMESPACE ? clusterRoleBindings : roleBindings, {
-    ...(namespace === TENANT_NAMESPACE ? {} : { namespace }),
-    name,
-  }).catch(gone);
+  await client
+    .delete(namespace === TENANT_NAMESPACE ? clusterRoleBindings : roleBindings, {
+      ...(namespace === TENANT_NAMESPACE ? {} : { namespace }),
+      name,
+    })
+    .catch(gone);
 }

@@ -1,5 +1,5 @@
-import type { UnstructuredObject } from '#server/kube';
 import { stringify } from 'yaml';
+import type { UnstructuredObject } from '#server/kube';
 import { addOnFiles } from './add-ons.ts';
 
 /** The version of Kubernetes every tenant runs. */
@@ -40,7 +40,11 @@ function namespaceManifest({ namespace, user, cluster }: TenantNames): Manifest 
   return {
     apiVersion: 'v1',
     kind: 'Namespace',
-    metadata: { name: namespace, labels: { [USER_LABEL]: user }, annotations: { [CLUSTER_ANNOTATION]: cluster } },
+    metadata: {
+      name: namespace,
+      labels: { [USER_LABEL]: user },
+      annotations: { [CLUSTER_ANNOTATION]: cluster },
+    },
   };
 }
 
@@ -83,7 +87,13 @@ function clusterManifests({ namespace, cluster }: TenantNames): Manifest[] {
         replicas: 1,
         version: KUBERNETES_VERSION,
         machineTemplate: {
-          spec: { infrastructureRef: { apiGroup: INFRASTRUCTURE, kind: 'KubevirtMachineTemplate', name: controlPlane } },
+          spec: {
+            infrastructureRef: {
+              apiGroup: INFRASTRUCTURE,
+              kind: 'KubevirtMachineTemplate',
+              name: controlPlane,
+            },
+          },
         },
         kubeadmConfigSpec: controlPlaneConfig(),
       },
@@ -93,7 +103,9 @@ function clusterManifests({ namespace, cluster }: TenantNames): Manifest[] {
       apiVersion: `${BOOTSTRAP}/v1beta2`,
       kind: 'KubeadmConfigTemplate',
       metadata: inNamespace(workers),
-      spec: { template: { spec: { joinConfiguration: { nodeRegistration: { kubeletExtraArgs: KUBELET_ARGS } } } } },
+      spec: {
+        template: { spec: { joinConfiguration: { nodeRegistration: { kubeletExtraArgs: KUBELET_ARGS } } } },
+      },
     },
     machineDeployment(inNamespace(workers), cluster),
   ];
@@ -148,7 +160,12 @@ function machineTemplate(metadata: Manifest['metadata']): Manifest {
     kind: 'KubevirtMachineTemplate',
     metadata,
     spec: {
-      template: { spec: { virtualMachineBootstrapCheck: { checkStrategy: 'ssh' }, virtualMachineTemplate: virtualMachine } },
+      template: {
+        spec: {
+          virtualMachineBootstrapCheck: { checkStrategy: 'ssh' },
+          virtualMachineTemplate: virtualMachine,
+        },
+      },
     },
   };
 }
@@ -196,13 +213,22 @@ function cloudControllerManager({ namespace, cluster }: TenantNames): Manifest[]
       metadata: { name: 'kccm', namespace },
       rules: [
         { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['get', 'watch', 'list'] },
-        { apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances'], verbs: ['get', 'watch', 'list', 'update'] },
+        {
+          apiGroups: ['kubevirt.io'],
+          resources: ['virtualmachineinstances'],
+          verbs: ['get', 'watch', 'list', 'update'],
+        },
         { apiGroups: [''], resources: ['pods'], verbs: ['get', 'watch', 'list'] },
         { apiGroups: [''], resources: ['services'], verbs: ['*'] },
       ],
     },
     roleBinding({ name: 'kccm', namespace, role: 'kccm', account }),
-    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'cloud-config', namespace }, data: { 'cloud-config': stringify(cloudConfig) } },
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'cloud-config', namespace },
+      data: { 'cloud-config': stringify(cloudConfig) },
+    },
     {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
@@ -248,14 +274,22 @@ const READ = ['get', 'list', 'watch'];
 
 /** The student's rights: see all of their namespace, and do what the experiments do. */
 function studentAccess({ namespace }: TenantNames): Manifest[] {
-  const rule = (apiGroups: string[], resources: string[], verbs: string[]): object => ({ apiGroups, resources, verbs });
+  const rule = (apiGroups: string[], resources: string[], verbs: string[]): object => ({
+    apiGroups,
+    resources,
+    verbs,
+  });
   return [
     {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'Role',
       metadata: { name: STUDENT_ROLE, namespace },
       rules: [
-        rule([''], ['pods', 'pods/log', 'services', 'endpoints', 'configmaps', 'secrets', 'events', 'serviceaccounts'], READ),
+        rule(
+          [''],
+          ['pods', 'pods/log', 'services', 'endpoints', 'configmaps', 'secrets', 'events', 'serviceaccounts'],
+          READ,
+        ),
         rule([''], ['configmaps'], ['create', 'update', 'patch', 'delete']),
         rule([''], ['pods', 'services'], ['delete']),
         rule(['discovery.k8s.io'], ['endpointslices'], READ),
@@ -263,9 +297,17 @@ function studentAccess({ namespace }: TenantNames): Manifest[] {
         rule(['apps'], ['deployments', 'deployments/scale', 'replicasets', 'controllerrevisions'], READ),
         rule(['apps'], ['deployments', 'deployments/scale'], ['update', 'patch']),
         rule([CLUSTER_API, CONTROL_PLANE, BOOTSTRAP, INFRASTRUCTURE], ['*'], READ),
-        rule([CLUSTER_API], ['machinedeployments', 'machinedeployments/scale', 'clusters'], ['update', 'patch']),
+        rule(
+          [CLUSTER_API],
+          ['machinedeployments', 'machinedeployments/scale', 'clusters'],
+          ['update', 'patch'],
+        ),
         rule([CLUSTER_API], ['machines'], ['delete', 'patch']),
-        rule(['kubevirt.io'], ['virtualmachines', 'virtualmachineinstances'], [...READ, 'update', 'patch', 'delete']),
+        rule(
+          ['kubevirt.io'],
+          ['virtualmachines', 'virtualmachineinstances'],
+          [...READ, 'update', 'patch', 'delete'],
+        ),
         rule(['rbac.authorization.k8s.io'], ['roles', 'rolebindings'], READ),
       ],
     },
@@ -273,7 +315,12 @@ function studentAccess({ namespace }: TenantNames): Manifest[] {
 }
 
 /** Binds a service account of the namespace to a Role of it. */
-export function roleBinding(options: { name: string; namespace: string; role: string; account: string }): Manifest {
+export function roleBinding(options: {
+  name: string;
+  namespace: string;
+  role: string;
+  account: string;
+}): Manifest {
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'RoleBinding',

@@ -1,6 +1,22 @@
 import type { Clock, Ids, Logger } from '#server/base';
-import { type Client, createHttpClient, type HttpClient, parseKubeconfig, type RestConfig } from '#server/client';
-import { taints, isNotFound, namespaces, type Namespace, nodes, type Node, secrets, type Secret } from '#server/kube';
+import {
+  type Client,
+  createHttpClient,
+  type HttpClient,
+  parseKubeconfig,
+  type RestConfig,
+} from '#server/client';
+import { type Cluster, clusters } from '#server/cluster-api';
+import {
+  isNotFound,
+  type Namespace,
+  type Node,
+  namespaces,
+  nodes,
+  type Secret,
+  secrets,
+  taints,
+} from '#server/kube';
 import { createMissing } from './apply.ts';
 import { birthManifests, CLUSTER_ANNOTATION, type TenantNames, USER_LABEL } from './manifests.ts';
 
@@ -29,8 +45,9 @@ export interface TenantsOptions {
 /** Length of the random part of a user's namespace and of a cluster's name. */
 const ID_LENGTH = 5;
 const USER_AGENT = { userAgent: 'kube-classroom/0.1' };
-/** A watch that broke is asked for again after this long, milliseconds. */
-const RETRY_DELAY = 500;
+/** A watch that broke is asked for again after this long, milliseconds: each time twice as long, up to the second. */
+const RETRY_DELAY = 25;
+const MAX_RETRY_DELAY = 500;
 
 export function createTenants({ management, clock, ids, log }: TenantsOptions): Tenants {
   const findNamespace = async (user: string): Promise<Namespace | undefined> => {
@@ -45,7 +62,8 @@ export function createTenants({ management, clock, ids, log }: TenantsOptions): 
       throw error;
     }
   };
-  const credentials = async (tenant: Tenant): Promise<RestConfig | undefined> => readSecret(await secretOf(tenant));
+  const credentials = async (tenant: Tenant): Promise<RestConfig | undefined> =>
+    readSecret(await secretOf(tenant));
   const connect = (config: RestConfig): HttpClient => createHttpClient(config, USER_AGENT);
 
   return {
@@ -74,11 +92,30 @@ export function createTenants({ management, clock, ids, log }: TenantsOptions): 
         signal,
         log,
       });
+      // Nobody answers at a machine that boots; Cluster API says when somebody does.
+      await firstSeen<Cluster, Cluster>({
+        watch: (onObject, onEnd) =>
+          management.watch(
+            clusters,
+            { namespace: tenant.namespace, fieldSelector: `metadata.name=${tenant.cluster}` },
+            ({ type, object }) => onObject(type === 'DELETED' || type === 'BOOKMARK' ? undefined : object),
+            onEnd,
+          ),
+        accept: (cluster) => (cluster?.status?.initialization?.controlPlaneInitialized ? cluster : undefined),
+        clock,
+        signal,
+        log,
+      });
       const client = connect(config);
       try {
         await firstSeen<Node, Node>({
           watch: (onObject, onEnd) =>
-            client.watch(nodes, {}, ({ type, object }) => onObject(type === 'DELETED' || type === 'BOOKMARK' ? undefined : object), onEnd),
+            client.watch(
+              nodes,
+              {},
+              ({ type, object }) => onObject(type === 'DELETED' || type === 'BOOKMARK' ? undefined : object),
+              onEnd,
+            ),
           accept: (node) => (node && isInitialised(node) ? node : undefined),
           clock,
           signal,
@@ -105,7 +142,9 @@ function readSecret(secret: Secret | undefined): RestConfig | undefined {
 
 function isInitialised(node: Node): boolean {
   const tainted = node.spec.taints?.some((taint) => taint.key === taints.uninitialized) ?? false;
-  const ready = node.status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
+  const ready =
+    node.status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ??
+    false;
   const addressed = node.status?.addresses?.some((address) => address.type === 'InternalIP') ?? false;
   return !tainted && ready && addressed;
 }
@@ -122,6 +161,7 @@ function firstSeen<T, R>(options: {
     let running: { stop(): void } | undefined;
     let retry: { cancel(): void } | undefined;
     let settled = false;
+    let delay = RETRY_DELAY;
     const settle = (finish: () => void): void => {
       if (settled) return;
       settled = true;
@@ -141,7 +181,8 @@ function firstSeen<T, R>(options: {
         (error) => {
           if (settled) return;
           if (error !== undefined) options.log.debug({ err: error }, 'a watch ended and is begun again');
-          retry = options.clock.after(RETRY_DELAY, begin);
+          retry = options.clock.after(delay, begin);
+          delay = Math.min(MAX_RETRY_DELAY, delay * 2);
         },
       );
     };

@@ -2,7 +2,10 @@ import { errorMessage } from '#server/base';
 import { jsonWebKeySet, openIdConfiguration } from '../authn/openid.ts';
 import type { KindTable } from '../kind-table.ts';
 import { createOpenApi, type OpenApi } from '../openapi/openapi.ts';
-import { OPENAPI_V2_PROTOBUF, openApiV2, openApiV2Protobuf } from '../openapi/openapi-v2.ts';
+import {
+  OPENAPI_V2_MEDIA_TYPE,
+  OPENAPI_V2_PROTOBUF,
+  openApiV2, openApiV2Protobuf } from '../openapi/openapi-v2.ts';
 import { createDiscovery, type DiscoveryForm } from './discovery.ts';
 import { type HttpAnswer, pageNotFound, textAnswer } from './http-answer.ts';
 import { notAcceptable, parseAccept } from './negotiation.ts';
@@ -119,7 +122,9 @@ function keyAnswer(value: object, contentType: string): HttpAnswer {
 function openApiV2Answer(accept: string | undefined): HttpAnswer {
   for (const { type } of parseAccept(accept)) {
     if (OPENAPI_V2_PROTOBUF.has(type)) {
-      return { code: 200, headers: { 'Content-Type': type, Vary: 'Accept' }, chunks: [openApiV2Protobuf()] };
+      // Not the name asked with: its `@` is no valid Content-Type, and clients refuse to parse it.
+      const headers = { 'Content-Type': OPENAPI_V2_MEDIA_TYPE, Vary: 'Accept' };
+      return { code: 200, headers, chunks: [openApiV2Protobuf()] };
     }
     if (['application/json', 'application/*', '*/*'].includes(type)) return jsonAnswer(openApiV2());
   }

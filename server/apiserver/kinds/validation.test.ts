@@ -33,7 +33,7 @@ describe('creates refused, in the words of upstream', () => {
     ],
     [
       podOf({ restartPolicy: 'Sometimes' }),
-      'Pod "a" is invalid: spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "Never", "OnFailure"',
+      'Pod "a" is invalid: spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"',
     ],
     [
       podOf(container({ ports: [{ containerPort: 70000 }] })),

@@ -3,10 +3,12 @@ import { Buffer } from 'node:buffer';
 const TITLE = 'Kubernetes';
 const VERSION = 'v1.36.3';
 
-/** Media types of the binary form: the registered name and the one clients ask with. */
+/** The media type of the binary form. */
+export const OPENAPI_V2_MEDIA_TYPE = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+/** The names clients ask for it by. */
 export const OPENAPI_V2_PROTOBUF: ReadonlySet<string> = new Set([
   'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
-  'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
+  OPENAPI_V2_MEDIA_TYPE,
 ]);
 
 /**

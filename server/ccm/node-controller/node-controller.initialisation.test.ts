@@ -410,12 +410,27 @@ describe('the initialisation of a node', () => {
   });
 
   it('of a node that is gone is nothing', async () => {
-    const harness = createControllerHarness();
+    let removed: Promise<void> | undefined;
+    const harness = createControllerHarness({
+      cloud: {
+        instancesV2: {
+          instanceExists: async () => true,
+          instanceShutdown: async () => false,
+          async instanceMetadata(node) {
+            asked.push(node.metadata.name);
+            // Somebody deletes it while the cloud answers.
+            removed ??= harness.outsider.delete(nodes, { name: 'a' });
+            await removed;
+            return machine();
+          },
+        },
+      },
+    });
+    const asked: string[] = [];
     await harness.start();
     await harness.create(nodeDraft('a'));
-    await harness.outsider.delete(nodes, { name: 'a' });
     await harness.clock.advance(1000);
-    expect([harness.asked.length, harness.writes()]).toEqual([1, []]);
+    expect([asked, harness.writes()]).toEqual([['a'], []]);
     expect(harness.output.lines().filter((line) => line.startsWith('E'))).toHaveLength(1);
     await harness.stop();
   });

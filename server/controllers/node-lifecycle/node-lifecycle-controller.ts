@@ -35,6 +35,8 @@ export function createNodeLifecycleController(context: ControllerContext): Contr
   const eviction = createPodEviction(context, nodeInformer, podInformer, podsOn);
   /** Nodes that were not ready at the last look. */
   const notReady = new Set<string>();
+  /** Nodes that are not ready and whose pods were not told yet. */
+  const unmarked = new Set<string>();
   /** Nodes that ceased to be ready and were not looked at since. */
   const wasReady = new Set<string>();
   let noneReady = false;
@@ -65,7 +67,7 @@ export function createNodeLifecycleController(context: ControllerContext): Contr
       { type: 'merge', body: { metadata: { uid, resourceVersion }, spec: { taints } } },
     );
   };
-  /** Models MarkPodsNotReady: the kubelet cannot say it any more. */
+  /** Models MarkPodsNotReady: the kubelet cannot say it any more. What it says afterwards all the same stands. */
   const markPods = async (node: string): Promise<void> => {
     for (const pod of podsOn(node)) {
       const ready = podCondition(pod, 'Ready');
@@ -85,6 +87,7 @@ export function createNodeLifecycleController(context: ControllerContext): Contr
     const cached = nodeInformer.get(name);
     if (!cached) {
       notReady.delete(name);
+      unmarked.delete(name);
       return;
     }
     const node = health.isSilent(cached) ? await writeSilence(cached) : cached;
@@ -92,6 +95,7 @@ export function createNodeLifecycleController(context: ControllerContext): Contr
     const ready = readyCondition(node);
     if (!ready || ready.status === 'True') {
       notReady.delete(name);
+      unmarked.delete(name);
       return;
     }
     if (!notReady.has(name)) {
@@ -99,8 +103,15 @@ export function createNodeLifecycleController(context: ControllerContext): Contr
       if (isReady(cached) || wasReady.delete(name))
         eventAbout(node, 'NodeNotReady', `Node ${name} status is now: NodeNotReady`);
       notReady.add(name);
+      unmarked.add(name);
     }
-    await markPods(name);
+    if (!unmarked.delete(name)) return;
+    try {
+      await markPods(name);
+    } catch (error) {
+      unmarked.add(name);
+      throw error;
+    }
   };
   const judgeAll = (queue: WorkQueue): void => {
     const all = nodeInformer.list();
@@ -159,7 +170,9 @@ export function createNodeLifecycleController(context: ControllerContext): Contr
     on(podInformer, {
       added({ spec }) {
         // Reported ready by a node that has fallen silent since.
-        if (spec.nodeName && notReady.has(spec.nodeName)) queue.add(spec.nodeName);
+        if (!spec.nodeName || !notReady.has(spec.nodeName)) return;
+        unmarked.add(spec.nodeName);
+        queue.add(spec.nodeName);
       },
     });
   };

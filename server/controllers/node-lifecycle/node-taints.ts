@@ -1,4 +1,4 @@
-import { formatTime, taints as keys, type Node, type Taint, sameTaint } from '#server/kube';
+import { formatTime, taints as keys, type Node, sameTaint, type Taint } from '#server/kube';
 
 /** Which status of a condition makes which taint. */
 const BY_CONDITION: Readonly<Record<string, Readonly<Record<string, string>>>> = {

@@ -6,14 +6,17 @@ import {
   type WorkQueue,
 } from '#server/client';
 import { type Arrange, createLoop } from '#server/controllers/machinery';
-import { deepEqual,
+import {
+  deepEqual,
   formatTime,
   isNotFound,
   type Node,
   objectKey,
   type Pod,
   pods,
-  type Taint, tolerates } from '#server/kube';
+  type Taint,
+  tolerates,
+} from '#server/kube';
 
 const WORKERS = 2;
 const FIELD_MANAGER = 'TaintManager';

@@ -93,12 +93,13 @@ const date: Applet = async (context) => {
 const uname: Applet = async (context) => {
   const options = parseOptions(context.argv, 'amnrspvio');
   const host = (await readText(context, '/etc/hostname')).trim();
+  const release = (await readText(context, '/proc/sys/kernel/osrelease')).trim();
   const values: [string, string][] = [
     ['s', 'Linux'],
     ['n', host],
-    ['r', '6.8.0-88-generic'],
-    ['v', '#89-Ubuntu SMP PREEMPT_DYNAMIC'],
-    ['m', 'x86_64'],
+    ['r', release],
+    ['v', `#${/-(\d+)-/.exec(release)?.[1] ?? 1}-Ubuntu SMP PREEMPT_DYNAMIC`],
+    ['m', (await readText(context, '/proc/sys/kernel/arch')).trim()],
     ['o', 'GNU/Linux'],
   ];
   const chosen = values.filter(
@@ -188,7 +189,8 @@ const timeout: Applet = async (context) => {
 
 const ps: Applet = async (context) => {
   await context.stdout.write('PID   USER     TIME  COMMAND\n');
-  await context.stdout.write(`    1 root      0:00 ${context.env.KUBE_CLASSROOM_INIT ?? '/bin/sh'}\n`);
+  const init = (await readText(context, '/proc/1/cmdline')).split('\0').join(' ').trim();
+  await context.stdout.write(`    1 root      0:00 ${init}\n`);
   await context.stdout.write(`    ${context.isTerminal ? 8 : 7} root      0:00 ${context.argv.join(' ')}\n`);
   return 0;
 };

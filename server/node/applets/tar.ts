@@ -99,12 +99,20 @@ function header(
   return block;
 }
 
+async function startDirectory(context: AppletContext, options: TarOptions): Promise<string> {
+  const path = joinPath(context.cwd, options.directory);
+  const found = await context.files.stat(path);
+  if (found?.type === 'directory') return path;
+  const why = found ? 'Not a directory' : 'No such file or directory';
+  throw new AppletError(`can't change directory to '${options.directory}': ${why}`);
+}
+
 async function create(context: AppletContext, options: TarOptions): Promise<number> {
   const output =
     options.file === '-'
       ? { write: (data: Uint8Array) => context.stdout.write(data), end: async () => undefined }
       : await openOutput(context, options.file, false);
-  const base = joinPath(context.cwd, options.directory);
+  const base = await startDirectory(context, options);
   let status = 0;
   let count = 0;
   const add = async (path: string, name: string, depth: number): Promise<void> => {
@@ -137,6 +145,7 @@ async function create(context: AppletContext, options: TarOptions): Promise<numb
   }
   await output.write(new Uint8Array(BLOCK * 2));
   await output.end();
+  if (status !== 0) await context.stderr.write('tar: error exit delayed from previous errors\n');
   return status;
 }
 
@@ -158,7 +167,7 @@ async function extract(context: AppletContext, options: TarOptions): Promise<num
   };
   const text = (block: Buffer, from: number, length: number): string =>
     block.toString('utf8', from, from + length).replace(/\0.*$/s, '');
-  const base = joinPath(context.cwd, options.directory);
+  const base = await startDirectory(context, options);
   let longName: string | undefined;
   for (let count = 0; count < MAX_ENTRIES; count += 1) {
     const block = await take(BLOCK);

@@ -84,6 +84,8 @@ async function prepare(
   const files = containerFiles({
     container: spec,
     image: image.image,
+    argv,
+    machine: context.node()?.status?.nodeInfo,
     names: options.names,
     volumes: options.volumes,
     env,

@@ -157,7 +157,9 @@ describe('kubelet lifecycle', () => {
     });
     open = true;
     await harness.clock.advance(5_000);
-    await harness.untilPod('p', isReady('c'));
+    const after = await harness.untilPod('p', isReady('c'));
+    const ready = after.status?.conditions?.find((condition) => condition.type === 'Ready');
+    expect([ready?.status, ready?.reason, ready?.message]).toEqual(['True', undefined, undefined]);
   });
 
   it('runs the preStop hook, sends SIGTERM, and kills after the grace period', async () => {

@@ -256,8 +256,9 @@ describe('kubelet pods', () => {
     );
     expect(end).toEqual({
       exitCode: 127,
-      failure:
-        'OCI runtime exec failed: exec failed: unable to start container process: exec: "nope": executable file not found in $PATH',
+      failure: expect.stringMatching(
+        /^failed to exec in container: failed to start exec "[0-9a-f]{64}": OCI runtime exec failed: exec failed: unable to start container process: exec: "nope": executable file not found in \$PATH$/,
+      ),
     });
     await expect(
       harness.kubelet.api.exec({ namespace: 'default', name: 'web', uid: '' }, 'other', ['nope'], {

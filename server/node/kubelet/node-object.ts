@@ -1,4 +1,5 @@
 import {
+  canonicalQuantity,
   deepEqual,
   formatTime,
   type Node,
@@ -78,16 +79,17 @@ export function defaultLabels(hostname: string, architecture: string): Record<st
  */
 export function withStatus(node: Node, facts: NodeFacts): Node {
   const { host, flags } = facts;
-  const next: Node = structuredClone(node);
+  const next: Node = { ...node, metadata: { ...node.metadata } };
   if (flags.externalCloudProvider && flags.nodeIp) {
     next.metadata.annotations = { ...next.metadata.annotations, [PROVIDED_NODE_IP]: flags.nodeIp };
   }
   const capacity = {
     cpu: host.capacity.cpu,
-    'ephemeral-storage': host.capacity.ephemeralStorage,
+    // As the API server writes them: what it stored is compared with this.
+    'ephemeral-storage': canonicalQuantity(host.capacity.ephemeralStorage),
     'hugepages-1Gi': '0',
     'hugepages-2Mi': '0',
-    memory: host.capacity.memory,
+    memory: canonicalQuantity(host.capacity.memory),
     pods: host.capacity.pods,
   };
   next.status = {
@@ -124,7 +126,7 @@ function allocatable(host: KubeletHost): Record<string, string> {
     'ephemeral-storage': String(Math.floor(storage)),
     'hugepages-1Gi': '0',
     'hugepages-2Mi': '0',
-    memory: `${Math.max(0, Math.floor(memory / 1024))}Ki`,
+    memory: canonicalQuantity(`${Math.max(0, Math.floor(memory / 1024))}Ki`),
     pods: host.capacity.pods,
   };
 }

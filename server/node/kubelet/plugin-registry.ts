@@ -87,7 +87,13 @@ export function createPluginRegistry(options: {
     }
     const owner = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: node.metadata.uid ?? '' };
     if (existing) {
-      if (!deepEqual(existing.spec.drivers, drivers))
+      // An empty list of keys is stored as none.
+      const known = existing.spec.drivers.map(({ name, nodeID, topologyKeys }) => ({
+        name,
+        nodeID,
+        topologyKeys: topologyKeys ?? [],
+      }));
+      if (!deepEqual(known, drivers))
         await client.update(csiNodes, { ...existing, spec: { ...existing.spec, drivers } });
       return;
     }

@@ -1,5 +1,5 @@
 import type { Clock } from '#server/base';
-import type { Container, Pod } from '#server/kube';
+import type { Container, Node, Pod } from '#server/kube';
 import type { FileSystem, Image } from '../contract.ts';
 import { createMemoryFileSystem } from '../files/memory-files.ts';
 import { createLazyFiles, createMountedFiles, type Mount } from '../files/mounted-files.ts';
@@ -93,6 +93,10 @@ function aliasLines(pod: Pod): string[] {
 export function containerFiles(options: {
   container: Container;
   image: Image;
+  /** The main process. */
+  argv: readonly string[];
+  /** The node's `status.nodeInfo`; undefined before the node is known. */
+  machine: MachineFacts | undefined;
   names: PodNames;
   volumes: PodVolumes;
   env: Readonly<Record<string, string>>;
@@ -100,7 +104,11 @@ export function containerFiles(options: {
   clock: Clock;
 }): FileSystem {
   const { container, image, names, volumes, clock } = options;
-  const root = createLazyFiles(() => imageFiles(image, names, container, clock));
+  const root = createLazyFiles(() => {
+    const files = imageFiles(image, names, container, clock);
+    writeProcFiles(files, options.argv, options.machine);
+    return files;
+  });
   const mounts: Mount[] = [
     { at: '/', files: root, readOnly: container.securityContext?.readOnlyRootFilesystem === true },
   ];
@@ -126,6 +134,24 @@ export function containerFiles(options: {
     });
   }
   return createMountedFiles(mounts);
+}
+
+type MachineFacts = Pick<
+  NonNullable<NonNullable<Node['status']>['nodeInfo']>,
+  'kernelVersion' | 'architecture'
+>;
+
+/** GOARCH as `uname -m` words it. */
+const MACHINES: Readonly<Record<string, string>> = { amd64: 'x86_64', arm64: 'aarch64' };
+
+/** What `ps` and `uname` read: the main process and the machine's kernel. */
+function writeProcFiles(files: FileSystem, argv: readonly string[], machine: MachineFacts | undefined): void {
+  files.mkdir('/proc/1', { recursive: true });
+  files.writeFile('/proc/1/cmdline', argv.map((argument) => `${argument}\0`).join(''));
+  files.mkdir('/proc/sys/kernel', { recursive: true });
+  files.writeFile('/proc/sys/kernel/osrelease', `${machine?.kernelVersion ?? ''}\n`);
+  const architecture = machine?.architecture ?? '';
+  files.writeFile('/proc/sys/kernel/arch', `${MACHINES[architecture] ?? architecture}\n`);
 }
 
 function imageFiles(image: Image, names: PodNames, container: Container, clock: Clock): FileSystem {

@@ -36,8 +36,12 @@ export function createStatusWriter(options: { client: Client; clock: Clock; log:
     if (!wanted || !target) return true;
     return written ? deepEqual(written, wanted) : holds(target.status, wanted);
   };
+  // Pods of a controller are nobody's prompt: a machine's launcher boots without that wait.
   const mayEndAtOnce = (): boolean =>
-    wanted?.phase === 'Running' && (target?.status?.phase ?? 'Pending') === 'Pending' && target?.spec.restartPolicy !== 'Always';
+    wanted?.phase === 'Running' &&
+    (target?.status?.phase ?? 'Pending') === 'Pending' &&
+    target?.spec.restartPolicy !== 'Always' &&
+    !target?.metadata.ownerReferences?.some((owner) => owner.controller);
   const pastBriefRun = (): Promise<void> =>
     new Promise((resolve) => {
       const settle = (): void => {
@@ -139,7 +143,10 @@ function holds(status: PodStatus | undefined, wanted: PodStatus): boolean {
   });
 }
 
-/** Lists that strategic merge would add to are replaced where what is there is no longer true. */
+/**
+ * The difference as a strategic merge patch: lists that a merge would add to are replaced where what is there is no longer
+ * true, and what a status no longer says (the reason of a condition that turned true) is `null`.
+ */
 function asPatch(before: PodStatus | undefined, status: PodStatus): object {
   const replaced = (name: 'podIPs' | 'hostIPs'): object => {
     const now = status[name];
@@ -148,5 +155,31 @@ function asPatch(before: PodStatus | undefined, status: PodStatus): object {
       ? { [name]: [...now, { $patch: 'replace' }] }
       : {};
   };
-  return { ...status, ...replaced('podIPs'), ...replaced('hostIPs') };
+  const conditions = (status.conditions ?? []).map((condition) => ({
+    ...dropped(
+      before?.conditions?.find(({ type }) => type === condition.type),
+      condition,
+      CONDITION_TEXTS,
+    ),
+    ...condition,
+  }));
+  return {
+    ...dropped(before, status, STATUS_TEXTS),
+    ...status,
+    ...(status.conditions ? { conditions } : {}),
+    ...replaced('podIPs'),
+    ...replaced('hostIPs'),
+  };
+}
+
+const CONDITION_TEXTS = ['reason', 'message'] as const;
+const STATUS_TEXTS = ['reason', 'message'] as const;
+
+function dropped<T extends object>(
+  before: T | undefined,
+  after: T,
+  names: readonly (keyof T & string)[],
+): Record<string, null> {
+  const gone = names.filter((name) => before?.[name] !== undefined && after[name] === undefined);
+  return Object.fromEntries(gone.map((name) => [name, null]));
 }

@@ -143,9 +143,10 @@ async function runExec(
   } catch (error) {
     stopInput?.();
     if (!(error instanceof ExecError)) throw error;
+    const execId = Buffer.from(options.world.ids.bytes(32)).toString('hex');
     return {
       exitCode: error.exitCode,
-      failure: `OCI runtime exec failed: exec failed: unable to start container process: ${error.message}`,
+      failure: `failed to exec in container: failed to start exec "${execId}": OCI runtime exec failed: exec failed: unable to start container process: ${error.message}`,
     };
   }
   const running = process;
