@@ -12,11 +12,16 @@ process.once('message', (serving: { certPem: string; keyPem: string }) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const object = JSON.parse(Buffer.concat(chunks).toString()) as { metadata: { name: string; resourceVersion?: string } };
+      const object = JSON.parse(Buffer.concat(chunks).toString()) as {
+        metadata: { name: string; resourceVersion?: string };
+      };
       object.metadata.resourceVersion = String(++revision);
       const text = JSON.stringify(object);
       insert.run(object.metadata.name, text);
-      response.writeHead(201, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+      response.writeHead(201, {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(text),
+      });
       response.end(text);
     });
   });

@@ -21,10 +21,22 @@ export async function benchBirths(): Promise<Row[]> {
     const memory = await memoryPerTenant(lab, WARM_UP + ONE_BY_ONE + AT_ONCE);
     return [
       { name: 'first birth of a process', value: first[0] ?? 0, unit: 'ms' },
-      { name: `birth alone, p50 of ${ONE_BY_ONE}`, value: percentile(alone, 50), unit: 'ms', target: '< 100' },
+      {
+        name: `birth alone, p50 of ${ONE_BY_ONE}`,
+        value: percentile(alone, 50),
+        unit: 'ms',
+        target: '< 100',
+      },
       { name: `birth alone, p95 of ${ONE_BY_ONE}`, value: percentile(alone, 95), unit: 'ms' },
       { name: `${AT_ONCE} births at once, all done`, value: all, unit: 'ms' },
-      { name: `${AT_ONCE} births at once, p50`, value: percentile(together.map((birth) => birth.milliseconds), 50), unit: 'ms' },
+      {
+        name: `${AT_ONCE} births at once, p50`,
+        value: percentile(
+          together.map((birth) => birth.milliseconds),
+          50,
+        ),
+        unit: 'ms',
+      },
       memory,
     ];
   } finally {
@@ -46,7 +58,12 @@ async function memoryPerTenant(lab: Lab, present: number): Promise<Row> {
   }
   // At rest: what the births left behind has been collected.
   await new Promise((resolve) => setTimeout(resolve, 15_000));
-  return { name: `memory per tenant (${present} → ${AWAKE} awake)`, value: (lab.memory() - before) / more / 1024 / 1024, unit: 'MB', target: '<= 2' };
+  return {
+    name: `memory per tenant (${present} → ${AWAKE} awake)`,
+    value: (lab.memory() - before) / more / 1024 / 1024,
+    unit: 'MB',
+    target: '<= 2',
+  };
 }
 
 function range(count: number): number[] {

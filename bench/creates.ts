@@ -24,7 +24,12 @@ export async function benchCreates(): Promise<Row[]> {
   const lab = await startLab();
   try {
     const { server, caPem = '', certPem = '', keyPem = '' } = lab.managementConfig;
-    const ours: Target = { url: `${server}/api/v1/namespaces/default/configmaps`, ca: caPem, cert: certPem, key: keyPem };
+    const ours: Target = {
+      url: `${server}/api/v1/namespaces/default/configmaps`,
+      ca: caPem,
+      cert: certPem,
+      key: keyPem,
+    };
     const bare = await startBareServer(folder);
     try {
       // Twice each, alternating; the first pass warms both up.
@@ -54,24 +59,52 @@ export async function benchCreates(): Promise<Row[]> {
 async function startBareServer(folder: string): Promise<{ target: Target; stop(): void }> {
   const now = Date.now();
   const authority = await createAuthority({ commonName: 'bench', now });
-  const serving = await issueCertificate({ authority, commonName: 'bench', usages: ['server'], ips: ['127.0.0.1'], now });
-  const child = fork(fileURLToPath(new URL('./bare-server.ts', import.meta.url)), [join(folder, 'bare.db')], { execArgv: ['--import', 'tsx'] });
+  const serving = await issueCertificate({
+    authority,
+    commonName: 'bench-server',
+    usages: ['server'],
+    ips: ['127.0.0.1'],
+    now,
+  });
+  const child = fork(fileURLToPath(new URL('./bare-server.ts', import.meta.url)), [join(folder, 'bare.db')], {
+    execArgv: ['--import', 'tsx'],
+  });
   child.send(serving);
-  const port = await new Promise<number>((resolve) => child.once('message', (message) => resolve(message as number)));
-  return { target: { url: `https://127.0.0.1:${port}/`, ca: authority.certPem }, stop: () => void child.kill() };
+  const port = await new Promise<number>((resolve) =>
+    child.once('message', (message) => resolve(message as number)),
+  );
+  return {
+    target: { url: `https://127.0.0.1:${port}/`, ca: authority.certPem },
+    stop: () => void child.kill(),
+  };
 }
 
 let created = 0;
 
 /** Creates per second over CONNECTIONS kept-alive connections. */
 async function measure(target: Target): Promise<number> {
-  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS, ca: target.ca, cert: target.cert, key: target.key });
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: CONNECTIONS,
+    ca: target.ca,
+    cert: target.cert,
+    key: target.key,
+  });
   const end = performance.now() + SECONDS * 1000;
   let count = 0;
   const worker = async (): Promise<void> => {
     while (performance.now() < end) {
       const name = `bench-${created++}`;
-      await post(target.url, agent, JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' }, data: { key: 'value' } }));
+      await post(
+        target.url,
+        agent,
+        JSON.stringify({
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: { name, namespace: 'default' },
+          data: { key: 'value' },
+        }),
+      );
       count++;
     }
   };
@@ -83,10 +116,20 @@ async function measure(target: Target): Promise<number> {
 
 function post(url: string, agent: Agent, body: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const call = request(url, { method: 'POST', agent, headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) } }, (response) => {
-      response.resume();
-      response.once('end', () => (response.statusCode === 201 ? resolve() : reject(new Error(`status ${response.statusCode}`))));
-    });
+    const call = request(
+      url,
+      {
+        method: 'POST',
+        agent,
+        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      },
+      (response) => {
+        response.resume();
+        response.once('end', () =>
+          response.statusCode === 201 ? resolve() : reject(new Error(`status ${response.statusCode}`)),
+        );
+      },
+    );
     call.once('error', reject);
     call.end(body);
   });

@@ -18,7 +18,10 @@ export async function benchKubectl(): Promise<Row[]> {
   const home = mkdtempSync(join(tmpdir(), 'bench-kubectl-'));
   try {
     const { tenant } = await lab.birth('kubectl');
-    const secret = await lab.management.get(secrets, { namespace: tenant.namespace, name: `${tenant.cluster}-kubeconfig` });
+    const secret = await lab.management.get(secrets, {
+      namespace: tenant.namespace,
+      name: `${tenant.cluster}-kubeconfig`,
+    });
     const kubeconfig = join(home, 'config');
     writeFileSync(kubeconfig, Buffer.from(secret.data?.value ?? '', 'base64'));
     const env = { HOME: home, KUBECONFIG: kubeconfig };
@@ -36,7 +39,16 @@ export async function benchKubectl(): Promise<Row[]> {
       asked.push(time('get', 'nodes'));
     }
     const [value, base] = [percentile(asked, 50), percentile(floor, 50)];
-    return [{ name: 'kubectl get nodes, p50', value, unit: 'ms', floor: base, ratio: value / base, target: '<= 1.3 x kubectl version --client' }];
+    return [
+      {
+        name: 'kubectl get nodes, p50',
+        value,
+        unit: 'ms',
+        floor: base,
+        ratio: value / base,
+        target: '<= 1.3 x kubectl version --client',
+      },
+    ];
   } finally {
     rmSync(home, { recursive: true, force: true });
     await lab.stop();

@@ -30,11 +30,15 @@ for (const [name, bench] of Object.entries(BENCHES)) {
 mkdirSync('bench/results', { recursive: true });
 const time = new Date().toISOString();
 const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length };
-writeFileSync(`bench/results/${time.replaceAll(':', '-')}.json`, `${JSON.stringify({ time, machine, results }, null, 2)}\n`);
+writeFileSync(
+  `bench/results/${time.replaceAll(':', '-')}.json`,
+  `${JSON.stringify({ time, machine, results }, null, 2)}\n`,
+);
 process.exit(0);
 
 function format(row: Row): string {
   const figure = `${row.value.toFixed(row.value < 10 ? 2 : 0)} ${row.unit}`;
-  const ratio = row.ratio === undefined ? '' : `  ratio ${row.ratio.toFixed(2)} (floor ${row.floor?.toFixed(1) ?? '?'})`;
+  const ratio =
+    row.ratio === undefined ? '' : `  ratio ${row.ratio.toFixed(2)} (floor ${row.floor?.toFixed(1) ?? '?'})`;
   return `${row.name.padEnd(48)} ${figure.padStart(14)}${ratio}${row.target ? `  target ${row.target}` : ''}`;
 }

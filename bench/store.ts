@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '#server/base';
 import { openSqlite } from '#server/db';
-import type { Row } from './row.ts';
 import { createMemoryEngine, createSqliteEngine, type Store } from '#server/store';
+import type { Row } from './row.ts';
 
 /** The size of a typical object. */
 const VALUE = Buffer.alloc(2_000, 'x');

@@ -52,7 +52,8 @@ function resolve(gv, goType, seen = 0) {
   if (types?.[name]) return `${home}#${name}`;
   const named = types?.[`=${name}`];
   if (named) return resolve(home, named.is, seen + 1);
-  if (facts.types['core/v1'][`=${name}`]) return resolve('core/v1', facts.types['core/v1'][`=${name}`].is, seen + 1);
+  if (facts.types['core/v1'][`=${name}`])
+    return resolve('core/v1', facts.types['core/v1'][`=${name}`].is, seen + 1);
   throw new Error(`unknown type ${goType} in ${gv}`);
 }
 
@@ -105,12 +106,39 @@ writeFileSync(
 );
 
 // ---- TypeScript shapes --------------------------------------------------------------------------------------
-const GROUPS = ['meta/v1', 'core/v1', 'apps/v1', 'authentication/v1', 'authorization/v1', 'batch/v1',
-  'certificates/v1', 'coordination/v1', 'discovery/v1', 'networking/v1', 'policy/v1', 'rbac/v1', 'scheduling/v1',
-  'storage/v1', 'autoscaling/v1'];
+const GROUPS = [
+  'meta/v1',
+  'core/v1',
+  'apps/v1',
+  'authentication/v1',
+  'authorization/v1',
+  'batch/v1',
+  'certificates/v1',
+  'coordination/v1',
+  'discovery/v1',
+  'networking/v1',
+  'policy/v1',
+  'rbac/v1',
+  'scheduling/v1',
+  'storage/v1',
+  'autoscaling/v1',
+];
 const HAND_WRITTEN = new Set(['meta/v1#ObjectMeta', 'meta/v1#TypeMeta', 'meta/v1#Status']);
-const tsName = new Map([['meta/v1#ObjectMeta', 'ObjectMeta'], ['meta/v1#Status', 'Status']]);
-const used = new Set(['ObjectMeta', 'Status', 'KubeObject', 'KubeList', 'UserInfo', 'WatchEvent', 'Resource', 'JsonSchema', 'FieldError']);
+const tsName = new Map([
+  ['meta/v1#ObjectMeta', 'ObjectMeta'],
+  ['meta/v1#Status', 'Status'],
+]);
+const used = new Set([
+  'ObjectMeta',
+  'Status',
+  'KubeObject',
+  'KubeList',
+  'UserInfo',
+  'WatchEvent',
+  'Resource',
+  'JsonSchema',
+  'FieldError',
+]);
 for (const gv of GROUPS) {
   for (const key of Object.keys(data.types)) {
     const [home, name] = key.split('#');
@@ -121,9 +149,22 @@ for (const gv of GROUPS) {
     tsName.set(key, chosen);
   }
 }
-const TS_SCALARS = { string: 'string', boolean: 'boolean', byte: 'number', bytes: 'string', int32: 'number',
-  int64: 'number', Time: 'string', MicroTime: 'string', Duration: 'string', Quantity: 'string',
-  IntOrString: 'number | string', FieldsV1: 'Record<string, unknown>', RawExtension: 'unknown', any: 'unknown' };
+const TS_SCALARS = {
+  string: 'string',
+  boolean: 'boolean',
+  byte: 'number',
+  bytes: 'string',
+  int32: 'number',
+  int64: 'number',
+  Time: 'string',
+  MicroTime: 'string',
+  Duration: 'string',
+  Quantity: 'string',
+  IntOrString: 'number | string',
+  FieldsV1: 'Record<string, unknown>',
+  RawExtension: 'unknown',
+  any: 'unknown',
+};
 function ts(type) {
   if (type.startsWith('[]')) {
     const inner = ts(type.slice(2));

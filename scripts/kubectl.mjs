@@ -36,9 +36,14 @@ export async function kubectlFolder() {
   }
   let found;
   try {
-    found = JSON.parse(execFileSync('kubectl', ['version', '--client', '-o', 'json'], { encoding: 'utf8' })).clientVersion;
+    found = JSON.parse(
+      execFileSync('kubectl', ['version', '--client', '-o', 'json'], { encoding: 'utf8' }),
+    ).clientVersion;
   } catch (cause) {
-    throw new Error(`no kubectl is packaged for ${process.platform}/${process.arch} and none is on PATH: install kubectl ${KUBECTL_VERSION}`, { cause });
+    throw new Error(
+      `no kubectl is packaged for ${process.platform}/${process.arch} and none is on PATH: install kubectl ${KUBECTL_VERSION}`,
+      { cause },
+    );
   }
   if (found.major !== '1' || found.minor.replace(/\D.*/, '') !== '36') {
     throw new Error(`the kubectl on PATH is ${found.gitVersion}: install kubectl ${KUBECTL_VERSION}`);

@@ -20,9 +20,21 @@ function vitest(suite, config) {
   const output = `.cache/test-${suite}.json`;
   mkdirSync('.cache', { recursive: true });
   rmSync(output, { force: true });
-  const { status } = spawnSync('npx', ['vitest', 'run', '--config', config, '--reporter=default', '--reporter=json', `--outputFile.json=${output}`], {
-    stdio: 'inherit',
-  });
+  const { status } = spawnSync(
+    'npx',
+    [
+      'vitest',
+      'run',
+      '--config',
+      config,
+      '--reporter=default',
+      '--reporter=json',
+      `--outputFile.json=${output}`,
+    ],
+    {
+      stdio: 'inherit',
+    },
+  );
   if (!existsSync(output)) {
     counts.failed++;
     console.log(`FAIL ${suite}: the test runner did not finish`);
@@ -39,5 +51,7 @@ function vitest(suite, config) {
 if (wants('check')) check();
 if (wants('unit')) vitest('unit', 'vitest.config.ts');
 if (wants('e2e')) vitest('e2e', 'vitest.e2e.config.ts');
-console.log(`${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`);
+console.log(
+  `${counts.passed} passed, ${counts.failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''}`,
+);
 process.exit(counts.failed === 0 && counts.passed > 0 ? 0 : 1);

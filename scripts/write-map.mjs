@@ -9,7 +9,8 @@ for (const { room, uses } of rooms) {
   for (const used of uses) {
     const index = order.get(used);
     if (index === undefined) throw new Error(`${room} uses ${used}, which is no room`);
-    if (index >= order.get(room.replace('server/', ''))) throw new Error(`${room} uses ${used}, which is not above it`);
+    if (index >= order.get(room.replace('server/', '')))
+      throw new Error(`${room} uses ${used}, which is not above it`);
   }
 }
 const sign = (room) => {

@@ -65,7 +65,10 @@ export function keepKubernetesService(options: BootstrapOptions): StoreWatch {
     } catch (error) {
       // Somebody else wrote at the same moment: that write is an occasion of its own.
       if (stopped || error instanceof RevisionMismatchError) return;
-      env.log.error({ error: errorMessage(error), kind: object.kind }, 'the kubernetes Service was not restored');
+      env.log.error(
+        { error: errorMessage(error), kind: object.kind },
+        'the kubernetes Service was not restored',
+      );
     }
   };
   const follow = (object: KubeObject): StoreWatch => {

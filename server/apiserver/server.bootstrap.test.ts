@@ -65,6 +65,26 @@ it('completes what a killed start left behind, and follows a new address', async
   expect(subsets?.[0]?.addresses).toEqual([{ ip: '10.0.0.10' }]);
 });
 
+it('brings the kubernetes Service and its endpoints back when somebody removes or changes them', async () => {
+  const t = await start({ advertise: { ip: '10.0.0.9', port: 6443 } });
+  const ref = { namespace: 'default', name: 'kubernetes' };
+  const before = await t.admin.get(services, ref);
+  await t.admin.delete(services, ref);
+  await t.admin.delete(endpoints, ref);
+  await t.admin.patch(endpointSlices, ref, { type: 'merge', body: { endpoints: [] } });
+  await expect
+    .poll(async () => (await t.admin.list(services, { namespace: 'default' })).items[0]?.spec?.clusterIP)
+    .toBe('10.96.0.1');
+  expect((await t.admin.get(services, ref)).metadata.uid).not.toBe(before.metadata.uid);
+  const addresses = async (): Promise<unknown> => [
+    (await t.admin.list(endpoints, { namespace: 'default' })).items[0]?.subsets?.[0]?.addresses,
+    (await t.admin.get(endpointSlices, ref)).endpoints,
+  ];
+  await expect
+    .poll(addresses)
+    .toEqual([[{ ip: '10.0.0.9' }], [{ addresses: ['10.0.0.9'], conditions: { ready: true } }]]);
+});
+
 it('gives each cluster objects of its own', async () => {
   const [one, two] = [await start(), await start()];
   const uid = async (t: TestServer): Promise<string | undefined> =>

@@ -180,6 +180,39 @@ describe('patch', () => {
     expect(Object.keys(data ?? {}).sort()).toEqual(names);
   });
 
+  it('of the wrong type is refused in the words of the converter, or of the decoder', async () => {
+    await t.admin.create(configMaps, configMap('a', {}));
+    const patched = (type: 'strategic' | 'merge', body: object) =>
+      refusal(t.admin.patch(configMaps, ref('a'), { type, body }));
+    expect(await patched('strategic', { data: { x: 1 } })).toMatchObject({
+      code: 422,
+      message: ' "" is invalid: patch: Invalid value: "map[data:map[x:1]]": cannot convert int64 to string',
+    });
+    expect(await patched('strategic', { data: { x: true } })).toMatchObject({
+      message: ' "" is invalid: patch: Invalid value: "map[data:map[x:true]]": unrecognized type: string',
+    });
+    expect(await patched('strategic', { data: [] })).toMatchObject({
+      message: ' "" is invalid: patch: Invalid value: "map[data:[]]": cannot restore map from slice',
+    });
+    expect(await patched('merge', { data: { x: 1 } })).toMatchObject({
+      code: 422,
+      message: expect.stringMatching(
+        /^ "" is invalid: patch: Invalid value: ".*": json: cannot unmarshal number into Go struct field ConfigMap.data of type string$/,
+      ),
+    });
+  });
+
+  it('applied with fields nobody knows is refused by the type, whatever fieldValidation says', async () => {
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, foo: 1 };
+    expect(
+      await refusal(t.admin.patch(configMaps, ref('a'), { type: 'apply', body }, { fieldManager: 'one' })),
+    ).toMatchObject({
+      code: 500,
+      message:
+        'failed to create typed patch object (default/a; /v1, Kind=ConfigMap): .foo: field not declared in schema',
+    });
+  });
+
   it('applies: creates, shares fields, refuses another manager, and takes over by force', async () => {
     const applied = (data: Record<string, string>) => ({
       apiVersion: 'v1',

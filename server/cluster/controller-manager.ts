@@ -15,6 +15,7 @@ import {
 import { createClusterRoleAggregationController } from '#server/controllers/cluster-role-aggregation';
 import { createDaemonSetController } from '#server/controllers/daemon-set';
 import { createDeploymentController } from '#server/controllers/deployment';
+import { createDisruptionController } from '#server/controllers/disruption';
 import { createEndpointSliceController } from '#server/controllers/endpoint-slice';
 import { createEndpointsController } from '#server/controllers/endpoints';
 import { createGarbageCollector } from '#server/controllers/garbage-collector';
@@ -68,6 +69,7 @@ const CONTROLLERS: readonly { name: string; account: string; create: Create }[] 
   { name: 'deployment-controller', account: 'deployment-controller', create: createDeploymentController },
   { name: 'replicaset-controller', account: 'replicaset-controller', create: createReplicaSetController },
   { name: 'daemonset-controller', account: 'daemon-set-controller', create: createDaemonSetController },
+  { name: 'disruption-controller', account: 'disruption-controller', create: createDisruptionController },
   { name: 'endpoints-controller', account: 'endpoint-controller', create: createEndpointsController },
   { name: 'endpointslice-controller', account: 'endpointslice-controller', create: createEndpointSliceController },
   { name: 'pod-garbage-collector-controller', account: 'pod-garbage-collector', create: createPodGarbageCollector },

@@ -9,7 +9,6 @@
 export { UnknownTypeError } from './api-facts.ts';
 export { customSchema } from './custom-schema.ts';
 export { deepEqual } from './equality.ts';
-export { nodeSelectorTermMatches, podMatchesNode, sameTaint, tolerates, untoleratedTaint } from './placement.ts';
 export { goFormat } from './go-format.ts';
 export { resolveIntOrPercent } from './int-or-string.ts';
 export { applyJsonPatch, type JsonPatchOperation } from './json-patch.ts';
@@ -46,6 +45,13 @@ export {
   type UserInfo,
   type WatchEvent,
 } from './object.ts';
+export {
+  nodeSelectorTermMatches,
+  podMatchesNode,
+  sameTaint,
+  tolerates,
+  untoleratedTaint,
+} from './placement.ts';
 export { decodeProtobuf, isProtobuf } from './protobuf.ts';
 export {
   addQuantities,
@@ -79,6 +85,7 @@ export {
   namespaces,
   nodes,
   pods,
+  podDisruptionBudgets,
   priorityClasses,
   type Resource,
   replicaSets,

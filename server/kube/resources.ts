@@ -16,6 +16,7 @@ import type {
   Namespace,
   Node,
   Pod,
+  PodDisruptionBudget,
   PriorityClass,
   ReplicaSet,
   Role,
@@ -88,6 +89,11 @@ export const priorityClasses = grouped<PriorityClass>(
   'PriorityClass',
   'priorityclasses',
   false,
+);
+export const podDisruptionBudgets = grouped<PodDisruptionBudget>(
+  'policy',
+  'PodDisruptionBudget',
+  'poddisruptionbudgets',
 );
 export const roles = grouped<Role>('rbac.authorization.k8s.io', 'Role', 'roles');
 export const roleBindings = grouped<RoleBinding>('rbac.authorization.k8s.io', 'RoleBinding', 'rolebindings');

@@ -50,7 +50,13 @@ describe('field reports', () => {
       stdout: 'deployment.apps/ports created\n',
       stderr: warning,
     });
-    const ports = await tenant('get', 'deployment', 'ports', '-o', 'jsonpath={.spec.template.spec.containers[0].ports}');
+    const ports = await tenant(
+      'get',
+      'deployment',
+      'ports',
+      '-o',
+      'jsonpath={.spec.template.spec.containers[0].ports}',
+    );
     expect(JSON.parse(ports)).toEqual([
       { containerPort: 9090, name: 'a', protocol: 'TCP' },
       { containerPort: 9090, name: 'b', protocol: 'TCP' },
@@ -75,8 +81,21 @@ describe('field reports', () => {
       '',
       'error: Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .data.k',
     ]);
-    expect(await apply('--force-conflicts')).toEqual({ code: 0, stdout: 'configmap/c serverside-applied\n', stderr: '' });
-    const owners = JSON.parse(await tenant('get', 'configmap', 'c', '--show-managed-fields', '-o', 'jsonpath={.metadata.managedFields}')) as {
+    expect(await apply('--force-conflicts')).toEqual({
+      code: 0,
+      stdout: 'configmap/c serverside-applied\n',
+      stderr: '',
+    });
+    const owners = JSON.parse(
+      await tenant(
+        'get',
+        'configmap',
+        'c',
+        '--show-managed-fields',
+        '-o',
+        'jsonpath={.metadata.managedFields}',
+      ),
+    ) as {
       manager: string;
       operation: string;
       fieldsV1: object;
@@ -96,7 +115,10 @@ describe('field reports', () => {
   });
 
   it('kubernetes#61557: short standard input never hangs', async () => {
-    const { stdout, stderr } = await tenant.bash('for i in $(seq 50); do echo -n a | timeout 5 kubectl exec -i b -- cat || echo "[$?]"; done', 300);
+    const { stdout, stderr } = await tenant.bash(
+      'for i in $(seq 50); do echo -n a | timeout 5 kubectl exec -i b -- cat || echo "[$?]"; done',
+      300,
+    );
     expect([stdout, stderr]).toEqual(['a'.repeat(50), '']);
   });
 });

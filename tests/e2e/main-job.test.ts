@@ -90,7 +90,13 @@ describe('a tenant and the real kubectl', () => {
   });
 
   it('has the CSI driver registered and the kubelet flag on the node', async () => {
-    expect(await tenant('get', 'csinodes', node, '-o', 'jsonpath={.spec.drivers[*].name}')).toBe('csi.kubevirt.io');
+    // The plugin starts before the CCM has given the Node its provider id, ends, and is restarted after a back-off.
+    const drivers = await eventually(
+      'a registered CSI driver',
+      async () => (await tenant('get', 'csinodes', node, '-o', 'jsonpath={.spec.drivers[*].name}')) || undefined,
+      60,
+    );
+    expect(drivers).toBe('csi.kubevirt.io');
     const annotation = await tenant('get', 'node', node, '-o', 'jsonpath={.metadata.annotations.csi\\.volume\\.kubernetes\\.io/nodeid}');
     expect(JSON.parse(annotation)).toEqual({ 'csi.kubevirt.io': expect.stringMatching(new RegExp(`^handson-solo-\\w+/${node}$`)) });
     const debug = await tenant.bash(

@@ -5,7 +5,9 @@ import { createOpenApi, type OpenApi } from '../openapi/openapi.ts';
 import {
   OPENAPI_V2_MEDIA_TYPE,
   OPENAPI_V2_PROTOBUF,
-  openApiV2, openApiV2Protobuf } from '../openapi/openapi-v2.ts';
+  openApiV2,
+  openApiV2Protobuf,
+} from '../openapi/openapi-v2.ts';
 import { createDiscovery, type DiscoveryForm } from './discovery.ts';
 import { type HttpAnswer, pageNotFound, textAnswer } from './http-answer.ts';
 import { notAcceptable, parseAccept } from './negotiation.ts';

@@ -31,11 +31,7 @@ export function notSupported(field: string, value: unknown, supported: readonly 
 }
 
 /** The same where upstream lists the values itself. */
-export function notSupportedInOrder(
-  field: string,
-  value: unknown,
-  supported: readonly string[],
-): FieldError {
+export function notSupportedInOrder(field: string, value: unknown, supported: readonly string[]): FieldError {
   const listed = supported.map((one) => JSON.stringify(one));
   return { type: 'FieldValueNotSupported', field, value, detail: `supported values: ${listed.join(', ')}` };
 }

@@ -17,6 +17,7 @@ import { as } from '../kind.ts';
 import { shapeAsGo } from '../kinds/go-shape.ts';
 import { bindPod as putOnNode } from '../kinds/pod-binding.ts';
 import { deleteNamed } from './delete.ts';
+import { spendBudget } from './disruption-budgets.ts';
 import type { ObjectAnswer, Operation, RegistryEnvironment } from './operation.ts';
 import { writeOptions } from './options.ts';
 import { changeObject } from './update.ts';
@@ -106,18 +107,8 @@ export async function bindPod(env: RegistryEnvironment, op: Operation): Promise<
   return created();
 }
 
-/**
- * What may stand in the way of an eviction: PodDisruptionBudgets, once there are any. Gets the pod; throws the
- * StatusError (429) that refuses.
- */
-export type EvictionGate = (pod: UnstructuredObject) => void;
-
 /** POST of an Eviction: a delete that disruption budgets may refuse. Models pkg/registry/core/pod/storage/eviction.go. */
-export async function evictPod(
-  env: RegistryEnvironment,
-  op: Operation,
-  gates: readonly EvictionGate[] = [],
-): Promise<ObjectAnswer> {
+export async function evictPod(env: RegistryEnvironment, op: Operation): Promise<ObjectAnswer> {
   const { dryRun: pretended } = writeOptions(op, 'CreateOptions');
   const eviction = bodyOf(op, 'policy/v1#Eviction');
   const name = op.name ?? '';
@@ -125,10 +116,10 @@ export async function evictPod(
     throw badRequest('name in URL does not match name in Eviction object');
   }
   await admitCreate(env, op, 'eviction', eviction, pretended);
-  const pod = env.facilities.read(op.kind, op.namespace, name);
-  if (pod) for (const gate of gates) gate(pod);
   const options: DeleteOptions = isRecord(eviction['deleteOptions']) ? eviction['deleteOptions'] : {};
   const dryRun = pretended ? ['All'] : (options.dryRun ?? []);
+  const pod = env.facilities.read(op.kind, op.namespace, name);
+  if (pod) await spendBudget(env, op, as<Pod>(pod), dryRun.length > 0);
   await deleteNamed(env, { ...op, subresource: undefined }, name, { ...options, dryRun });
   return created();
 }

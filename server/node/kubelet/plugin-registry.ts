@@ -87,8 +87,8 @@ export function createPluginRegistry(options: {
     }
     const owner = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: node.metadata.uid ?? '' };
     if (existing) {
-      // An empty list of keys is stored as none.
-      const known = existing.spec.drivers.map(({ name, nodeID, topologyKeys }) => ({
+      // Empty lists are stored as null, of drivers as of their keys.
+      const known = (existing.spec.drivers ?? []).map(({ name, nodeID, topologyKeys }) => ({
         name,
         nodeID,
         topologyKeys: topologyKeys ?? [],
