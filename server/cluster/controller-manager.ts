@@ -18,6 +18,7 @@ import { createDeploymentController } from '#server/controllers/deployment';
 import { createDisruptionController } from '#server/controllers/disruption';
 import { createEndpointSliceController } from '#server/controllers/endpoint-slice';
 import { createEndpointsController } from '#server/controllers/endpoints';
+import { createEventTtl } from '#server/controllers/event-ttl';
 import { createGarbageCollector } from '#server/controllers/garbage-collector';
 import { createNamespaceController } from '#server/controllers/namespace';
 import { createNodeIpamController } from '#server/controllers/node-ipam';
@@ -27,7 +28,6 @@ import { createReplicaSetController } from '#server/controllers/replica-set';
 import { createRootCaPublisher } from '#server/controllers/root-ca-publisher';
 import { createServiceAccountController } from '#server/controllers/service-account';
 import { createTokenCleaner } from '#server/controllers/token-cleaner';
-import { createEventTtl } from '#server/controllers/event-ttl';
 import type { Authority } from '#server/pki';
 
 /** What the command line of kube-controller-manager says, as far as it changes what runs here. */
@@ -59,38 +59,61 @@ type Create = (context: ControllerContext, settings: ControllerManagerSettings) 
  */
 const CONTROLLERS: readonly { name: string; account: string; create: Create }[] = [
   { name: 'namespace-controller', account: 'namespace-controller', create: createNamespaceController },
-  { name: 'serviceaccount-controller', account: 'service-account-controller', create: createServiceAccountController },
+  {
+    name: 'serviceaccount-controller',
+    account: 'service-account-controller',
+    create: createServiceAccountController,
+  },
   {
     name: 'root-ca-certificate-publisher-controller',
     account: 'root-ca-cert-publisher',
     create: (context, { rootCaPem }) => createRootCaPublisher(context, { rootCaPem }),
   },
-  { name: 'garbage-collector-controller', account: 'generic-garbage-collector', create: createGarbageCollector },
+  {
+    name: 'garbage-collector-controller',
+    account: 'generic-garbage-collector',
+    create: createGarbageCollector,
+  },
   { name: 'deployment-controller', account: 'deployment-controller', create: createDeploymentController },
   { name: 'replicaset-controller', account: 'replicaset-controller', create: createReplicaSetController },
   { name: 'daemonset-controller', account: 'daemon-set-controller', create: createDaemonSetController },
   { name: 'disruption-controller', account: 'disruption-controller', create: createDisruptionController },
   { name: 'endpoints-controller', account: 'endpoint-controller', create: createEndpointsController },
-  { name: 'endpointslice-controller', account: 'endpointslice-controller', create: createEndpointSliceController },
-  { name: 'pod-garbage-collector-controller', account: 'pod-garbage-collector', create: createPodGarbageCollector },
+  {
+    name: 'endpointslice-controller',
+    account: 'endpointslice-controller',
+    create: createEndpointSliceController,
+  },
+  {
+    name: 'pod-garbage-collector-controller',
+    account: 'pod-garbage-collector',
+    create: createPodGarbageCollector,
+  },
   {
     name: 'node-ipam-controller',
     account: 'node-controller',
     create: (context, { clusterCidr, nodeCidrMaskSize }) =>
-      clusterCidr === undefined ? undefined : createNodeIpamController(context, { clusterCidr, nodeCidrMaskSize }),
+      clusterCidr === undefined
+        ? undefined
+        : createNodeIpamController(context, { clusterCidr, nodeCidrMaskSize }),
   },
   { name: 'node-lifecycle-controller', account: 'node-controller', create: createNodeLifecycleController },
   {
     name: 'certificatesigningrequest-signing-controller',
     account: 'certificate-controller',
-    create: (context, { signing }) => (signing ? createCertificateSigningController(context, { signing }) : undefined),
+    create: (context, { signing }) =>
+      signing ? createCertificateSigningController(context, { signing }) : undefined,
   },
   {
     name: 'certificatesigningrequest-approving-controller',
     account: 'certificate-controller',
     create: createCertificateApprovingController,
   },
-  { name: 'certificatesigningrequest-cleaner-controller', account: 'certificate-controller', create: createCertificateCleaner },
+  {
+    name: 'certificatesigningrequest-cleaner-controller',
+    account: 'certificate-controller',
+    create: createCertificateCleaner,
+  },
   {
     name: 'clusterrole-aggregation-controller',
     account: 'clusterrole-aggregation-controller',
@@ -114,15 +137,25 @@ export function startControllerManager(options: ControllerManagerOptions): { dis
       user: { name: user, groups: ['system:authenticated', ...groups] },
       userAgent: 'kube-controller-manager/v1.36.3 (linux/arm64) kubernetes/0f29094',
     });
-  const informers = createInformerFactory({ client: clientOf('system:kube-controller-manager', []), clock, log });
+  const informers = createInformerFactory({
+    client: clientOf('system:kube-controller-manager', []),
+    clock,
+    log,
+  });
   running.defer(() => informers.stop());
   for (const { name, account, create } of CONTROLLERS) {
     if (!isEnabled(name, options.controllers)) continue;
     const client =
       account === 'event-ttl-controller'
         ? clientOf('system:kube-controller-manager', ['system:masters'])
-        : clientOf(`system:serviceaccount:kube-system:${account}`, ['system:serviceaccounts', 'system:serviceaccounts:kube-system']);
-    const controller = create({ client, informers, clock, ids, log: log.child({ controller: name }) }, options);
+        : clientOf(`system:serviceaccount:kube-system:${account}`, [
+            'system:serviceaccounts',
+            'system:serviceaccounts:kube-system',
+          ]);
+    const controller = create(
+      { client, informers, clock, ids, log: log.child({ controller: name }) },
+      options,
+    );
     if (!controller) continue;
     controller.start();
     running.defer(() => controller.stop());

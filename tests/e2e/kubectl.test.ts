@@ -301,7 +301,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       'NAME  MIN AVAILABLE  MAX UNAVAILABLE  ALLOWED DISRUPTIONS  AGE\nweb  2  N/A  0  <age>',
     ],
     [
-      "kubectl drain $(kubectl get node -o name) --ignore-daemonsets --force --pod-selector=app=web --timeout=2s 2>&1 | grep -o 'error when evicting.*' | tail -1",
+      "kubectl drain $(kubectl get node -o name) --ignore-daemonsets --force --pod-selector=app=web --timeout=2s 2>&1 | grep -o 'error when evicting.*' | sed -n 1p",
       'error when evicting pods/"web-<hash>-<id>" -n "default" (will retry after 5s): Cannot evict pod as it would violate the pod\'s disruption budget.',
       1,
     ],

@@ -134,7 +134,7 @@ const VM_SCHEMA: JsonSchema = {
     kind: { type: 'string' },
     metadata: { type: 'object' },
     spec: object(
-      'The wish.',
+      'spec is the desired state.',
       {
         runStrategy: text(
           'When the machine runs: Always, RerunOnFailure, Manual, Halted or Once. Excludes running.',

@@ -42,7 +42,7 @@ function counts(description: string): JsonSchema {
   return object(description, { desiredReplicas: whole('Machines wanted.'), ...REPLICA_COUNTS });
 }
 
-const CLUSTER_SPEC = object('The wish.', {
+const CLUSTER_SPEC = object('spec is the desired state.', {
   paused: flag('Stops every controller of this cluster from acting.'),
   clusterNetwork: object('Network of the workload cluster.', {
     apiServerPort: whole('Port of the API server.'),
@@ -97,7 +97,7 @@ const DELETION = object('Limits of a deletion.', {
 });
 
 const MACHINE_SPEC = object(
-  'The wish.',
+  'spec is the desired state.',
   {
     clusterName: text('Cluster the Machine belongs to.'),
     bootstrap: object('How the machine becomes a node.', {
@@ -190,7 +190,7 @@ const SET_STATUS: Record<string, JsonSchema> = {
 const SET_REQUIRED = ['clusterName', 'selector', 'template'];
 
 const DEPLOYMENT_SPEC = object(
-  'The wish.',
+  'spec is the desired state.',
   {
     ...SET_SPEC,
     paused: flag('Stops rollouts.'),
@@ -311,7 +311,7 @@ export function coreDefinitions(): CustomResourceDefinition[] {
       shortNames: ['ms'],
       description: 'MachineSet keeps a number of equal Machines.',
       scale: true,
-      spec: object('The wish.', SET_SPEC, SET_REQUIRED),
+      spec: object('spec is the desired state.', SET_SPEC, SET_REQUIRED),
       status: object('What was observed.', SET_STATUS),
       columns: setColumns(false),
     }),

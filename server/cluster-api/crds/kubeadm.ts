@@ -153,7 +153,7 @@ const CONFIG_SPEC_FIELDS: Record<string, JsonSchema> = {
   ignition: open('What only Ignition knows.'),
   verbosity: whole('Verbosity of kubeadm.'),
 };
-const CONFIG_SPEC = object('The wish.', CONFIG_SPEC_FIELDS);
+const CONFIG_SPEC = object('spec is the desired state.', CONFIG_SPEC_FIELDS);
 
 const OBSERVED: Record<string, JsonSchema> = {
   observedGeneration: long('Generation the controller has seen.'),
@@ -174,7 +174,7 @@ const PAUSED: ColumnFact = [
 ];
 
 const CONTROL_PLANE_SPEC = object(
-  'The wish.',
+  'spec is the desired state.',
   {
     replicas: whole('Control plane Machines wanted; odd when etcd is on them.'),
     version: text('Kubernetes version.'),

@@ -21,7 +21,7 @@ const METADATA: JsonSchema = {
 const READY: JsonSchema = { ...flag('It is ready.'), default: false };
 const INITIALIZATION = object('What happens once.', { provisioned: flag('The infrastructure is there.') });
 
-const MACHINE_SPEC = object('The wish.', {
+const MACHINE_SPEC = object('spec is the desired state.', {
   virtualMachineTemplate: object('The VirtualMachine to make.', {
     metadata: METADATA,
     spec: open('Spec of a kubevirt.io/v1 VirtualMachine.'),
@@ -44,7 +44,7 @@ export function kubevirtDefinitions(): CustomResourceDefinition[] {
       kind: 'KubevirtCluster',
       plural: 'kubevirtclusters',
       description: 'KubevirtCluster is the infrastructure of a cluster on KubeVirt.',
-      spec: object('The wish.', {
+      spec: object('spec is the desired state.', {
         controlPlaneEndpoint: object(
           'Where the API server answers.',
           { host: text('Name or address.'), port: whole('Port.') },

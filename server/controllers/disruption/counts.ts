@@ -19,7 +19,7 @@ export interface BudgetFacts {
   /** The pods the budget selects. */
   readonly pods: readonly Pod[];
   /** Replicas wanted by who controls the pod, with that controller's uid; undefined: unknown controller. */
-  scaleOf(pod: Pod): { uid: string; replicas: number } | undefined;
+  readonly scaleOf: (pod: Pod) => { uid: string; replicas: number } | undefined;
   /** Wall-clock, milliseconds. */
   readonly now: number;
 }

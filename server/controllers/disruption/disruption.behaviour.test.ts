@@ -43,12 +43,7 @@ function untilAllowed(disruptionsAllowed: number) {
 async function evict(name: string): Promise<string | undefined> {
   const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace: 'default' } };
   try {
-    await cluster.admin.createSubresource<Pod>(
-      pods,
-      { namespace: 'default', name },
-      'eviction',
-      eviction as never,
-    );
+    await cluster.admin.createSubresource<Pod>(pods, { namespace: 'default', name }, 'eviction', eviction);
     return undefined;
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;

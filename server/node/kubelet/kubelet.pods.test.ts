@@ -241,6 +241,46 @@ describe('kubelet pods', () => {
     );
   });
 
+  it('shows its main process and the kernel of its machine, and tar tells what it cannot do', async () => {
+    harness = await startNode();
+    await harness.createPod({
+      metadata: { name: 'b' },
+      spec: {
+        containers: [
+          {
+            name: 'c',
+            image: 'busybox:1.37',
+            command: ['sleep', '1000'],
+            securityContext: { readOnlyRootFilesystem: true },
+          },
+        ],
+      },
+    });
+    await harness.untilPod('b', running('c'));
+    const { api } = harness.kubelet;
+    const run = async (...command: string[]): Promise<string> => {
+      const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+      const { exitCode } = await api.exec({ namespace: 'default', name: 'b', uid: '' }, 'c', command, {
+        stdout,
+        stderr,
+        tty: false,
+        signal: new AbortController().signal,
+      });
+      const text = (stream: PassThrough): string =>
+        (stream.read() as Buffer | null)?.toString('latin1') ?? '';
+      return `${exitCode} ${text(stdout).replaceAll('\0', '')}${text(stderr)}`;
+    };
+    expect(await run('ps')).toMatch(/^0 PID {3}USER {5}TIME {2}COMMAND\n {4}1 root {6}0:00 sleep 1000\n/);
+    const kernel = (await harness.node()).status?.nodeInfo?.kernelVersion;
+    expect(await run('uname', '-rm')).toBe(`0 ${kernel} x86_64\n`);
+    expect(await run('tar', '-xmf', '-', '-C', '/no/such')).toBe(
+      "1 tar: can't change directory to '/no/such': No such file or directory\n",
+    );
+    expect(await run('tar', 'cf', '-', '/nope')).toBe(
+      "1 tar: removing leading '/' from member names\ntar: nope: No such file or directory\ntar: error exit delayed from previous errors\n",
+    );
+  });
+
   it('says why a command cannot be run', async () => {
     harness = await startNode();
     await harness.createPod({
