@@ -26,7 +26,12 @@ const roomRules = rooms.map(({ room, uses }) => ({
 module.exports = {
   forbidden: [
     ...roomRules,
-    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
     {
       name: 'enter-by-the-door',
       comment: 'A room is entered by its index.ts, from another room, a root or a test elsewhere.',
@@ -34,7 +39,11 @@ module.exports = {
       from: { path: '^server/(controllers/[^/]+|clouds/[^/]+|[^/]+)/' },
       to: {
         path: '^server/(controllers/[^/]+|clouds/[^/]+|[^/]+)/',
-        pathNot: ['^server/$1/', '^server/(controllers/[^/]+|clouds/[^/]+|[^/]+)/index\\.ts$', '/testing/index\\.ts$'],
+        pathNot: [
+          '^server/$1/',
+          '^server/(controllers/[^/]+|clouds/[^/]+|[^/]+)/index\\.ts$',
+          '/testing/index\\.ts$',
+        ],
       },
     },
     {
@@ -53,7 +62,10 @@ module.exports = {
     {
       name: 'known-rooms-only',
       severity: 'error',
-      from: { path: '^server/', pathNot: [...rooms.map(({ room }) => pattern(room)), ...roots.map((root) => `^${escape(root)}$`)] },
+      from: {
+        path: '^server/',
+        pathNot: [...rooms.map(({ room }) => pattern(room)), ...roots.map((root) => `^${escape(root)}$`)],
+      },
       to: {},
     },
     {
@@ -67,6 +79,10 @@ module.exports = {
     doNotFollow: { path: 'node_modules' },
     tsConfig: { fileName: 'tsconfig.json' },
     tsPreCompilationDeps: true,
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'types', 'node'], extensions: ['.ts', '.js', '.mjs', '.json'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'types', 'node'],
+      extensions: ['.ts', '.js', '.mjs', '.json'],
+    },
   },
 };

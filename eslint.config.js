@@ -1,16 +1,32 @@
 import tseslint from 'typescript-eslint';
 
-const clockAndChance = 'Time, randomness and identity come in through the door: use Clock and Ids of #server/base.';
+const clockAndChance =
+  'Time, randomness and identity come in through the door: use Clock and Ids of #server/base.';
 
 export default tseslint.config(
-  { ignores: ['node_modules/**', 'data/**', 'bench/results/**', '**/*.generated.ts', 'scripts/**', '*.js', '*.cjs', '*.mjs'] },
+  {
+    ignores: [
+      'node_modules/**',
+      '.cache/**',
+      'data/**',
+      'bench/results/**',
+      '**/*.generated.ts',
+      'scripts/**',
+      '*.js',
+      '*.cjs',
+      '*.mjs',
+    ],
+  },
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true } },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',
-      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-non-null-assertion': 'error',
       '@typescript-eslint/no-explicit-any': 'error',
@@ -24,7 +40,8 @@ export default tseslint.config(
         { selector: 'ExportAllDeclaration', message: 'A door exports by name.' },
         {
           selector: "ThrowStatement > NewExpression[callee.name='Error']",
-          message: 'Throw a typed error: StatusError (kube), InternalError or OperationalError (base), or a named one of the room.',
+          message:
+            'Throw a typed error: StatusError (kube), InternalError or OperationalError (base), or a named one of the room.',
         },
       ],
     },

@@ -1,6 +1,13 @@
 // The one file that builds everything and starts it: settings, the web server, the cluster process, the user's tenant.
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import { createClock, createDisposables, createLogger, createRandomIds, errorMessage, OperationalError } from '#server/base';
+import {
+  createClock,
+  createDisposables,
+  createLogger,
+  createRandomIds,
+  errorMessage,
+  OperationalError,
+} from '#server/base';
 import { createHttpClient, parseKubeconfig } from '#server/client';
 import { startClusterProcess } from '#server/cluster';
 import { createRoutes, loadAccessToken, type RoutesOptions, startHttpServer } from '#server/http';
@@ -67,7 +74,9 @@ async function main(): Promise<void> {
   running.defer(() => clusters.stop());
   void clusters.ended.then((how) => {
     if (ending) return;
-    process.stderr.write(`kube-classroom: the cluster process ${how}. Everything acknowledged is kept; start again with: npm start\n`);
+    process.stderr.write(
+      `kube-classroom: the cluster process ${how}. Everything acknowledged is kept; start again with: npm start\n`,
+    );
     end(1);
   });
 
@@ -77,7 +86,10 @@ async function main(): Promise<void> {
   const tenants = createTenants({ management, clock, ids, log });
   state.waitingFor = 'the tenant cluster to be applied';
   const tenant = await tenants.ensure(SOLO_USER);
-  state.owned = { tenant, kubeconfigs: createKubeconfigs({ tenants, management, managementConfig, clock, ids }) };
+  state.owned = {
+    tenant,
+    kubeconfigs: createKubeconfigs({ tenants, management, managementConfig, clock, ids }),
+  };
   state.waitingFor = `the cluster ${tenant.namespace}/${tenant.cluster} to be born`;
   await tenants.ready(tenant, abort.signal);
   state.ready = true;
@@ -107,6 +119,8 @@ process.on('SIGTERM', () => end(0));
 main().catch((error: unknown) => {
   if (ending) return;
   const remedy = error instanceof OperationalError ? error.remedy : undefined;
-  process.stderr.write(`kube-classroom: ${errorMessage(error)}\n${remedy ? `  To mend it: ${remedy}.\n` : ''}`);
+  process.stderr.write(
+    `kube-classroom: ${errorMessage(error)}\n${remedy ? `  To mend it: ${remedy}.\n` : ''}`,
+  );
   end(1);
 });

@@ -40,7 +40,9 @@ const schema = z.object({
 
 /** Reads the settings. Throws OperationalError naming the setting, what is wrong with it and what to write instead. */
 export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
+  const given = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
+  );
   const parsed = schema.safeParse(given);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
@@ -51,16 +53,24 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   }
   const env = parsed.data;
   if (env.MODE !== 'solo') {
-    throw new OperationalError(`MODE=${env.MODE} is not offered by this version`, { remedy: 'set MODE=solo, or leave it out' });
+    throw new OperationalError(`MODE=${env.MODE} is not offered by this version`, {
+      remedy: 'set MODE=solo, or leave it out',
+    });
   }
   for (const name of ['MANAGEMENT_KUBECONFIG', 'DATABASE_URL'] as const) {
     if (env[name] === undefined) continue;
-    throw new OperationalError(`${name} is not offered by this version, which embeds its management cluster`, { remedy: `leave ${name} out` });
+    throw new OperationalError(
+      `${name} is not offered by this version, which embeds its management cluster`,
+      { remedy: `leave ${name} out` },
+    );
   }
   if (!LOOPBACK.has(env.HOST)) {
-    throw new OperationalError(`HOST=${env.HOST} is refused in MODE=solo, which has one local user and no accounts`, {
-      remedy: 'leave HOST out (127.0.0.1)',
-    });
+    throw new OperationalError(
+      `HOST=${env.HOST} is refused in MODE=solo, which has one local user and no accounts`,
+      {
+        remedy: 'leave HOST out (127.0.0.1)',
+      },
+    );
   }
   return {
     host: env.HOST,

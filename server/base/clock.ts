@@ -79,13 +79,20 @@ export function createClock(options: { scale?: number } = {}): PausableClock {
   };
   const arm = (wait: Wait): void => {
     const left = Math.max(0, wait.due - Date.now());
-    wait.handle = setTimeout(() => (wait.due > Date.now() + 1 ? arm(wait) : fire(wait)), Math.min(left, LONGEST_TIMER));
+    wait.handle = setTimeout(
+      () => (wait.due > Date.now() + 1 ? arm(wait) : fire(wait)),
+      Math.min(left, LONGEST_TIMER),
+    );
     wait.handle.unref();
   };
   const clock: PausableClock = {
     now: () => Date.now(),
     after(milliseconds, callback) {
-      const wait: Wait = { due: (frozenAt ?? Date.now()) + Math.max(0, milliseconds * scale), callback, handle: undefined };
+      const wait: Wait = {
+        due: (frozenAt ?? Date.now()) + Math.max(0, milliseconds * scale),
+        callback,
+        handle: undefined,
+      };
       waits.add(wait);
       if (frozenAt === undefined) arm(wait);
       return {

@@ -3,6 +3,7 @@ import {
   clusterRoleBindings,
   clusterRoles,
   configMaps,
+  csiDrivers,
   daemonSets,
   deployments,
   isAlreadyExists,
@@ -16,7 +17,6 @@ import {
   secrets,
   serviceAccounts,
   services,
-  csiDrivers,
 } from '#server/kube';
 
 /** The kinds a guest's tools write. A new one is one more entry. */
@@ -43,8 +43,11 @@ export class UnknownKindError extends Error {
 
 function resourceOf(object: KubeObject): Resource {
   const { group } = parseApiVersion(object.apiVersion);
-  const resource = APPLICABLE.find((candidate) => candidate.kind === object.kind && candidate.group === group);
-  if (!resource) throw new UnknownKindError(`no matches for kind "${object.kind}" in version "${object.apiVersion}"`);
+  const resource = APPLICABLE.find(
+    (candidate) => candidate.kind === object.kind && candidate.group === group,
+  );
+  if (!resource)
+    throw new UnknownKindError(`no matches for kind "${object.kind}" in version "${object.apiVersion}"`);
   return resource;
 }
 
@@ -86,5 +89,7 @@ async function applyObject(client: Client, object: KubeObject, options: ApplyOpt
       word = 'configured';
     }
   }
-  options.print?.(`${resource.kind.toLowerCase()}${resource.group ? `.${resource.group}` : ''}/${name} ${word}\n`);
+  options.print?.(
+    `${resource.kind.toLowerCase()}${resource.group ? `.${resource.group}` : ''}/${name} ${word}\n`,
+  );
 }

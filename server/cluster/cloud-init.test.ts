@@ -5,7 +5,8 @@ import { CloudConfigError, parseCloudConfig, writeFiles } from './cloud-init.ts'
 import { runGuestLine } from './guest-shell.ts';
 
 const disk = () => createMemoryFileSystem({}, { clock: createManualClock() });
-const text = (files: ReturnType<typeof disk>, path: string): string => Buffer.from(files.readFile(path)).toString();
+const text = (files: ReturnType<typeof disk>, path: string): string =>
+  Buffer.from(files.readFile(path)).toString();
 
 describe('cloud-init', () => {
   it('writes files with their mode and encoding, and lists commands', () => {
@@ -26,7 +27,7 @@ describe('cloud-init', () => {
         "  content: '!'",
         'runcmd:',
         '- echo one',
-        "- [echo, \"it's two\"]",
+        '- [echo, "it\'s two"]',
       ].join('\n'),
     );
     expect(config.commands).toEqual(['echo one', "'echo' 'it'\\''s two'"]);
@@ -40,7 +41,11 @@ describe('cloud-init', () => {
   it.each([
     ['no header', 'write_files: []', 'user data does not begin with #cloud-config'],
     ['no YAML', '#cloud-config\n{', /^user data is no YAML/],
-    ['an encoding it does not know', '#cloud-config\nwrite_files: [{path: /a, encoding: gz, content: x}]', /encoding "gz"/],
+    [
+      'an encoding it does not know',
+      '#cloud-config\nwrite_files: [{path: /a, encoding: gz, content: x}]',
+      /encoding "gz"/,
+    ],
     ['a relative path', '#cloud-config\nwrite_files: [{path: a}]', /write_files/],
   ])('refuses %s', (_what, userData, message) => {
     expect(() => parseCloudConfig(userData)).toThrow(CloudConfigError);

@@ -35,7 +35,8 @@ const MAX_USER_DATA = 1024 * 1024;
 /** Parses `#cloud-config` user data. Throws CloudConfigError. Models cloud-init's cc_write_files and cc_runcmd. */
 export function parseCloudConfig(userData: string): CloudConfig {
   if (userData.length > MAX_USER_DATA) throw new CloudConfigError('user data is longer than a Secret can be');
-  if (!/^(## template: jinja\n)?#cloud-config\b/.test(userData)) throw new CloudConfigError('user data does not begin with #cloud-config');
+  if (!/^(## template: jinja\n)?#cloud-config\b/.test(userData))
+    throw new CloudConfigError('user data does not begin with #cloud-config');
   let document: unknown;
   try {
     document = parse(userData, { maxAliasCount: 0 });
@@ -51,14 +52,18 @@ export function parseCloudConfig(userData: string): CloudConfig {
       mode: file.permissions === undefined ? 0o644 : Number.parseInt(String(file.permissions), 8),
       append: file.append ?? false,
     })),
-    commands: parsed.data.runcmd.map((command) => (typeof command === 'string' ? command : command.map(quote).join(' '))),
+    commands: parsed.data.runcmd.map((command) =>
+      typeof command === 'string' ? command : command.map(quote).join(' '),
+    ),
   };
 }
 
 function decode(content: string, encoding: string | undefined): Uint8Array {
   if (encoding === undefined || encoding === '' || encoding === 'text/plain') return Buffer.from(content);
   if (encoding === 'b64' || encoding === 'base64') return Buffer.from(content, 'base64');
-  throw new CloudConfigError(`write_files: encoding ${JSON.stringify(encoding)} is not understood by this guest`);
+  throw new CloudConfigError(
+    `write_files: encoding ${JSON.stringify(encoding)} is not understood by this guest`,
+  );
 }
 
 function quote(word: string): string {

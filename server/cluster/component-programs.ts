@@ -35,7 +35,13 @@ const SYSTEM: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 
  * store of the process.
  */
 export function controlPlaneImages(context: ControlPlaneContext): Image[] {
-  const image = (repository: string, tags: Image['tags'], name: string, size: number, program: Program): Image => ({
+  const image = (
+    repository: string,
+    tags: Image['tags'],
+    name: string,
+    size: number,
+    program: Program,
+  ): Image => ({
     repository,
     tags,
     entrypoint: [],
@@ -46,9 +52,27 @@ export function controlPlaneImages(context: ControlPlaneContext): Image[] {
   const version = [/^v1\.36\.\d+$/];
   const [etcdRepository = '', etcdTag = ''] = CONTROL_PLANE_IMAGES.etcd.split(':');
   return [
-    image(CONTROL_PLANE_IMAGES['kube-apiserver'], version, 'kube-apiserver', 28_100_000, apiServerProgram(context)),
-    image(CONTROL_PLANE_IMAGES['kube-controller-manager'], version, 'kube-controller-manager', 23_300_000, controllerManagerProgram(context)),
-    image(CONTROL_PLANE_IMAGES['kube-scheduler'], version, 'kube-scheduler', 17_700_000, schedulerProgram(context)),
+    image(
+      CONTROL_PLANE_IMAGES['kube-apiserver'],
+      version,
+      'kube-apiserver',
+      28_100_000,
+      apiServerProgram(context),
+    ),
+    image(
+      CONTROL_PLANE_IMAGES['kube-controller-manager'],
+      version,
+      'kube-controller-manager',
+      23_300_000,
+      controllerManagerProgram(context),
+    ),
+    image(
+      CONTROL_PLANE_IMAGES['kube-scheduler'],
+      version,
+      'kube-scheduler',
+      17_700_000,
+      schedulerProgram(context),
+    ),
     image(etcdRepository, [etcdTag], 'etcd', 23_600_000, { run: untilStopped }),
   ];
 }
@@ -103,7 +127,11 @@ function apiServerProgram(context: ControlPlaneContext): Program {
         });
         running.defer(() => server.close());
         const informers = createInformerFactory({
-          client: createInProcessClient({ backend: server.backend, user: SYSTEM, userAgent: 'cilium-agent/1.18.4' }),
+          client: createInProcessClient({
+            backend: server.backend,
+            user: SYSTEM,
+            userAgent: 'cilium-agent/1.18.4',
+          }),
           clock,
           log,
         });
@@ -122,17 +150,24 @@ function apiServerProgram(context: ControlPlaneContext): Program {
 }
 
 /** Waits until the API server a kubeconfig names answers, or the process is stopped. */
-async function answeringServer(process: Process, context: ControlPlaneContext): Promise<NonNullable<ReturnType<ClusterDirectory['get']>> | undefined> {
+async function answeringServer(
+  process: Process,
+  context: ControlPlaneContext,
+): Promise<NonNullable<ReturnType<ClusterDirectory['get']>> | undefined> {
   for (;;) {
     const entry = await context.directory.waitFor(() => context.directory.get(context.path), 10_000);
     if (entry || process.signal.aborted) return entry;
-    process.stderr.write('E failed to wait for apiserver being healthy: timed out waiting for the condition\n');
+    process.stderr.write(
+      'E failed to wait for apiserver being healthy: timed out waiting for the condition\n',
+    );
   }
 }
 
 /** Checks that the component's kubeconfig proves somebody to this API server: a wrong certificate stops it, as it should. */
 async function checkCredentials(process: Process, flags: Flags): Promise<void> {
-  const client = process.dialer.dial(parseKubeconfig(required(process, flags, 'kubeconfig')), { userAgent: process.argv[0] ?? '' });
+  const client = process.dialer.dial(parseKubeconfig(required(process, flags, 'kubeconfig')), {
+    userAgent: process.argv[0] ?? '',
+  });
   await client.list(nodes, { limit: 1 });
 }
 
@@ -148,8 +183,14 @@ function controllerManagerProgram(context: ControlPlaneContext): Program {
         server: entry.server,
         clock: context.clock,
         ids: context.ids,
-        log: createComponentLog({ output: process.stderr, component: 'controllermanager', clock: context.clock }),
-        clusterCidr: flags.boolean('allocate-node-cidrs', false) ? flags.string('cluster-cidr', '10.244.0.0/16') : undefined,
+        log: createComponentLog({
+          output: process.stderr,
+          component: 'controllermanager',
+          clock: context.clock,
+        }),
+        clusterCidr: flags.boolean('allocate-node-cidrs', false)
+          ? flags.string('cluster-cidr', '10.244.0.0/16')
+          : undefined,
         nodeCidrMaskSize: Number(flags.string('node-cidr-mask-size', '24')),
         signing: {
           certPem: required(process, flags, 'cluster-signing-cert-file'),

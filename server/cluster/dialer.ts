@@ -7,7 +7,7 @@ import {
   type Dialer,
   type RestConfig,
 } from '#server/client';
-import { unauthorized, type UserInfo } from '#server/kube';
+import { type UserInfo, unauthorized } from '#server/kube';
 import type { ClusterDirectory, ClusterEntry } from './directory.ts';
 
 export interface DialerOptions {
@@ -78,9 +78,12 @@ function dialledBackend(config: RestConfig, locate: Locate): ApiBackend {
     const { entry, caPem } = await locate(config.server);
     if (!entry) throw new ConnectionError(`dial tcp ${host}: i/o timeout`);
     if (config.caPem !== undefined && !config.caPem.includes(caPem.trim())) {
-      throw new ConnectionError('tls: failed to verify certificate: x509: certificate signed by unknown authority');
+      throw new ConnectionError(
+        'tls: failed to verify certificate: x509: certificate signed by unknown authority',
+      );
     }
-    if (!peerCertificate && config.token === undefined) return { backend: entry.server.backend, user: NOBODY };
+    if (!peerCertificate && config.token === undefined)
+      return { backend: entry.server.backend, user: NOBODY };
     const user = await entry.server.authenticate({
       ...(peerCertificate ? { peerCertificate } : {}),
       ...(config.token === undefined ? {} : { bearerToken: config.token }),

@@ -29,7 +29,10 @@ export interface ClusterDirectory {
 }
 
 /** `known`: paths that were served by an earlier process. */
-export function createClusterDirectory(options: { clock: Clock; known?: readonly string[] }): ClusterDirectory {
+export function createClusterDirectory(options: {
+  clock: Clock;
+  known?: readonly string[];
+}): ClusterDirectory {
   const waiting = new Set<() => void>();
   const byPath = new Map<string, ClusterEntry>();
   const addresses = new Map<string, ClusterEntry>();

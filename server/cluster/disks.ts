@@ -1,5 +1,10 @@
 import type { Clock, Logger } from '#server/base';
-import { createMemoryFileSystem, type FileSystem, type MemoryFileSystem, restoreFileSystem } from '#server/node';
+import {
+  createMemoryFileSystem,
+  type FileSystem,
+  type MemoryFileSystem,
+  restoreFileSystem,
+} from '#server/node';
 import type { Store, StoreEngine } from '#server/store';
 
 /** The disks of the pretend machines: kept as long as their VirtualMachine, over power cuts of the whole process. */
@@ -23,11 +28,25 @@ const STORE = 'machines:disks';
 /** Changes are written out this long after the first of them, milliseconds. */
 const SAVE_DELAY = 250;
 /** Not on the disk, or not worth writing: volatile folders, and what kubelet and containerd make anew at every boot. */
-const VOLATILE = ['/run/', '/tmp/', '/proc/', '/var/run/', '/var/lib/kubelet/pods/', '/var/log/pods/', '/var/log/containers/', '/var/lib/containerd/'];
+const VOLATILE = [
+  '/run/',
+  '/tmp/',
+  '/proc/',
+  '/var/run/',
+  '/var/lib/kubelet/pods/',
+  '/var/log/pods/',
+  '/var/log/containers/',
+  '/var/lib/containerd/',
+];
 /** A disk holds certificates, manifests and logs: 4 MiB are plenty. */
 const DISK_LIMIT = 4 * 1024 * 1024;
 
-export async function createDisks(options: { engine: StoreEngine; clock: Clock; log: Logger; image: Readonly<Record<string, string>> }): Promise<Disks> {
+export async function createDisks(options: {
+  engine: StoreEngine;
+  clock: Clock;
+  log: Logger;
+  image: Readonly<Record<string, string>>;
+}): Promise<Disks> {
   const store = await options.engine.open(STORE);
   return {
     async load(namespace, diskId) {
@@ -47,7 +66,10 @@ export async function createDisks(options: { engine: StoreEngine; clock: Clock; 
 }
 
 /** The OS image, with the merged /usr of today's distributions. */
-function freshDisk(image: Readonly<Record<string, string>>, limits: Parameters<typeof createMemoryFileSystem>[1]): MemoryFileSystem {
+function freshDisk(
+  image: Readonly<Record<string, string>>,
+  limits: Parameters<typeof createMemoryFileSystem>[1],
+): MemoryFileSystem {
   const files = createMemoryFileSystem(image, limits);
   for (const folder of ['bin', 'sbin']) files.symlink(`usr/${folder}`, `/${folder}`);
   return files;
@@ -71,7 +93,9 @@ function followDisk(
     if (VOLATILE.some((prefix) => path.startsWith(prefix))) return;
     dirty = true;
     pending ??= options.clock.after(SAVE_DELAY, () => {
-      save().catch((error: unknown) => options.log.error({ err: error, disk: key }, 'a disk could not be saved'));
+      save().catch((error: unknown) =>
+        options.log.error({ err: error, disk: key }, 'a disk could not be saved'),
+      );
     });
   });
   return {

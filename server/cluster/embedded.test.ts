@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createClock, createRandomIds, OperationalError, silentLogger } from '#server/base';
-import { ConnectionError, createHttpClient, type HttpClient, parseKubeconfig, type RestConfig } from '#server/client';
+import {
+  ConnectionError,
+  createHttpClient,
+  type HttpClient,
+  parseKubeconfig,
+  type RestConfig,
+} from '#server/client';
 import { nodes, StatusError } from '#server/kube';
 import { createTenants, type Tenant, type Tenants } from '#server/tenants';
 import { type EmbeddedClusters, startEmbeddedClusters } from './embedded.ts';
@@ -52,7 +58,8 @@ describe('embedded clusters', () => {
       uid: node!.metadata.uid,
       ip: node!.status?.addresses?.find((address) => address.type === 'InternalIP')?.address,
     });
-    for (const fact of ['name', 'uid', 'ip'] as const) expect(facts(ofAlice)[fact]).not.toBe(facts(ofBob)[fact]);
+    for (const fact of ['name', 'uid', 'ip'] as const)
+      expect(facts(ofAlice)[fact]).not.toBe(facts(ofBob)[fact]);
     a!.close();
     b!.close();
     expect(await tenants.ensure('alice')).toEqual(alice);
@@ -70,13 +77,20 @@ describe('embedded clusters', () => {
       new Promise((resolve, reject) => {
         const call = request(`${server}/api/v1/nodes`, { agent }, (response) => {
           response.resume();
-          response.once('end', () => resolve({ status: response.statusCode ?? 0, reused: call.reusedSocket }));
+          response.once('end', () =>
+            resolve({ status: response.statusCode ?? 0, reused: call.reusedSocket }),
+          );
         });
         call.once('error', reject);
         call.end();
       });
     const answers = [];
-    for (const server of [aliceConfig!.server, bobConfig!.server, `${clusters.url}/clusters/management`, aliceConfig!.server]) {
+    for (const server of [
+      aliceConfig!.server,
+      bobConfig!.server,
+      `${clusters.url}/clusters/management`,
+      aliceConfig!.server,
+    ]) {
       answers.push(await ask(server));
     }
     agent.destroy();
@@ -137,7 +151,9 @@ describe('embedded clusters', () => {
       );
     }
     client.close();
-    const left = (await management.list(secrets, { namespace: carol.namespace })).items.map((secret) => secret.metadata.name);
+    const left = (await management.list(secrets, { namespace: carol.namespace })).items.map(
+      (secret) => secret.metadata.name,
+    );
     expect(left.filter((name) => name.startsWith(carol.cluster))).toEqual([]);
   });
 });

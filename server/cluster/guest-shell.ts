@@ -10,7 +10,11 @@ export type GuestCommand = (args: readonly string[], print: (text: string) => vo
  */
 export async function runGuestLine(
   line: string,
-  options: { files: FileSystem; commands: Readonly<Record<string, GuestCommand>>; log: (text: string) => void },
+  options: {
+    files: FileSystem;
+    commands: Readonly<Record<string, GuestCommand>>;
+    log: (text: string) => void;
+  },
 ): Promise<number> {
   for (const part of splitAnd(tokenize(line))) {
     const code = await runOne(part, options);
@@ -36,7 +40,10 @@ function tokenize(line: string): Word[] {
 }
 
 function unquote(word: string): string {
-  return word.replace(/'([^']*)'|"([^"]*)"|\\(.)/g, (_all, single?: string, double?: string, escaped?: string) => single ?? double ?? escaped ?? '');
+  return word.replace(
+    /'([^']*)'|"([^"]*)"|\\(.)/g,
+    (_all, single?: string, double?: string, escaped?: string) => single ?? double ?? escaped ?? '',
+  );
 }
 
 function splitAnd(words: readonly Word[]): Word[][] {
@@ -50,7 +57,11 @@ function splitAnd(words: readonly Word[]): Word[][] {
 
 async function runOne(
   words: readonly Word[],
-  options: { files: FileSystem; commands: Readonly<Record<string, GuestCommand>>; log: (text: string) => void },
+  options: {
+    files: FileSystem;
+    commands: Readonly<Record<string, GuestCommand>>;
+    log: (text: string) => void;
+  },
 ): Promise<number> {
   const redirect = words.findIndex((word) => word.operator);
   const argv = (redirect < 0 ? words : words.slice(0, redirect)).map((word) => word.text);
@@ -71,7 +82,10 @@ async function runOne(
   }
   if (target !== undefined) {
     options.files.mkdir(target.slice(0, target.lastIndexOf('/')) || '/', { recursive: true });
-    const before = words[redirect]?.text === '>>' && options.files.exists(target) ? Buffer.from(options.files.readFile(target)).toString() : '';
+    const before =
+      words[redirect]?.text === '>>' && options.files.exists(target)
+        ? Buffer.from(options.files.readFile(target)).toString()
+        : '';
     options.files.writeFile(target, before + output);
   }
   return code;

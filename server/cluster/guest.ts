@@ -3,16 +3,27 @@ import type { Clock, Ids, Logger } from '#server/base';
 import { parseKubeconfig } from '#server/client';
 import type { MachineSpec } from '#server/clouds/kubevirt';
 import { parseApiVersion, type UnstructuredObject } from '#server/kube';
-import { createKubelet, type FileSystem, type ImageCatalogue, type Kubelet, type Network } from '#server/node';
+import {
+  createKubelet,
+  type FileSystem,
+  type ImageCatalogue,
+  type Kubelet,
+  type Network,
+} from '#server/node';
 import { applyObjects } from './apply.ts';
+import { kubernetesServiceAddress } from './component-programs.ts';
 import { createDialer, type DialerOptions } from './dialer.ts';
 import type { ClusterDirectory } from './directory.ts';
 import type { ClusterFabric } from './fabric.ts';
 import type { GuestCommand } from './guest-shell.ts';
 import { type KubeadmMachine, kubeadmInit } from './kubeadm/init.ts';
 import { kubeadmJoin } from './kubeadm/join.ts';
-import { KUBELET_CONFIG_FILE, KUBELET_KUBECONFIG, readKubeletFlags, readTextFile } from './kubeadm/node-files.ts';
-import { kubernetesServiceAddress } from './component-programs.ts';
+import {
+  KUBELET_CONFIG_FILE,
+  KUBELET_KUBECONFIG,
+  readKubeletFlags,
+  readTextFile,
+} from './kubeadm/node-files.ts';
 import { ARCHITECTURE, CONTAINER_RUNTIME, KERNEL, OS_IMAGE } from './os-image.ts';
 
 export interface GuestOptions {
@@ -70,7 +81,9 @@ export function createGuest(options: GuestOptions): Guest {
     if (kubeconfig === undefined || config === undefined) return;
     const started = createKubelet({
       nodeName: spec.hostname,
-      client: dialer.dial(parseKubeconfig(kubeconfig), { userAgent: 'kubelet/v1.36.3 (linux/arm64) kubernetes/0f29094' }),
+      client: dialer.dial(parseKubeconfig(kubeconfig), {
+        userAgent: 'kubelet/v1.36.3 (linux/arm64) kubernetes/0f29094',
+      }),
       host: hostFacts(options),
       flags: readKubeletFlags(files),
       config: kubeletConfig(config),
@@ -93,7 +106,10 @@ export function createGuest(options: GuestOptions): Guest {
     ip: spec.ip,
     now: () => clock.now(),
     startKubelet,
-    clientFor: (path) => dialer.dial(parseKubeconfig(readTextFile(files, path) ?? ''), { userAgent: 'kubeadm/v1.36.3 (linux/arm64)' }),
+    clientFor: (path) =>
+      dialer.dial(parseKubeconfig(readTextFile(files, path) ?? ''), {
+        userAgent: 'kubeadm/v1.36.3 (linux/arm64)',
+      }),
     clientFrom: (config) => dialer.dial(config, { userAgent: 'kubeadm/v1.36.3 (linux/arm64)' }),
   };
 
@@ -161,7 +177,11 @@ function kubeletConfig(text: string): Parameters<typeof createKubelet>[0]['confi
 }
 
 /** The commands of the guest's shell. A new one is one more entry. */
-function guestCommands(machine: KubeadmMachine, print: (text: string) => void, powerOff: () => void): Readonly<Record<string, GuestCommand>> {
+function guestCommands(
+  machine: KubeadmMachine,
+  print: (text: string) => void,
+  powerOff: () => void,
+): Readonly<Record<string, GuestCommand>> {
   const flag = (args: readonly string[], ...names: string[]): string | undefined => {
     for (const [index, argument] of args.entries()) {
       const name = names.find((candidate) => argument === candidate || argument.startsWith(`${candidate}=`));
@@ -184,11 +204,15 @@ function guestCommands(machine: KubeadmMachine, print: (text: string) => void, p
         throw new GuestUsageError('the guest has kubectl only as: kubectl --kubeconfig FILE apply -f PATH');
       }
       const client = machine.clientFor(kubeconfig);
-      await applyObjects(client, readManifests(machine.files, path), { fieldManager: 'kubectl-client-side-apply', print: out });
+      await applyObjects(client, readManifests(machine.files, path), {
+        fieldManager: 'kubectl-client-side-apply',
+        print: out,
+      });
       return 0;
     },
     systemctl: async (args) => {
-      if (args.includes('kubelet') && (args[0] === 'start' || args[0] === 'restart')) await machine.startKubelet();
+      if (args.includes('kubelet') && (args[0] === 'start' || args[0] === 'restart'))
+        await machine.startKubelet();
       if (args[0] === 'poweroff') powerOff();
       return 0;
     },
@@ -197,7 +221,8 @@ function guestCommands(machine: KubeadmMachine, print: (text: string) => void, p
       return 0;
     },
     mkdir: async (args) => {
-      for (const path of args.filter((argument) => argument.startsWith('/'))) machine.files.mkdir(path, { recursive: true });
+      for (const path of args.filter((argument) => argument.startsWith('/')))
+        machine.files.mkdir(path, { recursive: true });
       return 0;
     },
     poweroff: async () => {
@@ -226,6 +251,9 @@ function readManifests(files: FileSystem, path: string): UnstructuredObject[] {
   return paths.flatMap((file) =>
     parseAllDocuments(readTextFile(files, file) ?? '')
       .map((document) => document.toJS({ maxAliasCount: 0 }) as UnstructuredObject | null)
-      .filter((object): object is UnstructuredObject => object !== null && parseApiVersion(object.apiVersion).version !== ''),
+      .filter(
+        (object): object is UnstructuredObject =>
+          object !== null && parseApiVersion(object.apiVersion).version !== '',
+      ),
   );
 }

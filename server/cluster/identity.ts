@@ -19,12 +19,18 @@ export interface ServerIdentity {
  * Loads or makes the identity. Files are written whole and renamed, so that a process killed while writing leaves
  * either the old state or the new. `names` are the extra host names and addresses the listener answers for.
  */
-export async function loadIdentity(folder: string, options: { now: number; names: readonly string[] }): Promise<ServerIdentity> {
+export async function loadIdentity(
+  folder: string,
+  options: { now: number; names: readonly string[] },
+): Promise<ServerIdentity> {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     chmodSync(folder, 0o700);
   } catch (cause) {
-    throw new OperationalError(`cannot create ${folder}`, { cause, remedy: 'make DATA_DIR writable, or name another folder' });
+    throw new OperationalError(`cannot create ${folder}`, {
+      cause,
+      remedy: 'make DATA_DIR writable, or name another folder',
+    });
   }
   const authority = (name: string, commonName: string): Promise<Authority> =>
     kept<Authority>(join(folder, `${name}.json`), () => createAuthority({ commonName, now: options.now }));

@@ -1,12 +1,12 @@
 import type { X509Certificate } from 'node:crypto';
-import { createServer } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type Duplex, getDefaultHighWaterMark, setDefaultHighWaterMark } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { HttpContext } from '#server/apiserver';
 import { type Logger, OperationalError } from '#server/base';
-import { badRequest, failure, serviceUnavailable, type StatusError } from '#server/kube';
+import { badRequest, failure, type StatusError, serviceUnavailable } from '#server/kube';
 import type { ClusterDirectory } from './directory.ts';
 
 export interface Listener {
@@ -66,11 +66,16 @@ export async function createListener(options: ListenerOptions): Promise<Listener
     const located = splitPath(request.url ?? '/');
     if (!located) return notACluster(request.url ?? '/');
     const certificate = peerCertificate(request.socket);
-    return { path: located.cluster, context: { path: located.rest, ...(certificate ? { peerCertificate: certificate } : {}) } };
+    return {
+      path: located.cluster,
+      context: { path: located.rest, ...(certificate ? { peerCertificate: certificate } : {}) },
+    };
   };
   const unavailable = (path: string): StatusError =>
     options.directory.known(path)
-      ? serviceUnavailable(`the API server of cluster ${path} does not run: its machine is off or still booting`)
+      ? serviceUnavailable(
+          `the API server of cluster ${path} does not run: its machine is off or still booting`,
+        )
       : notACluster(path);
 
   server.on('request', (request, response) => {
@@ -91,13 +96,17 @@ export async function createListener(options: ListenerOptions): Promise<Listener
     const entry = options.directory.get(target.path);
     if (!entry) return refuseUpgrade(socket, unavailable(target.path));
     entry.server.upgrade(request, socket, head, target.context).catch((error: unknown) => {
-      options.log.error({ err: error, url: request.url }, 'an upgrade ended in an error that nobody rendered');
+      options.log.error(
+        { err: error, url: request.url },
+        'an upgrade ended in an error that nobody rendered',
+      );
       socket.destroy();
     });
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-    const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
+    const status =
+      error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
     socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
   });
 
@@ -131,10 +140,13 @@ function listen(server: ReturnType<typeof createServer>, options: ListenerOption
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
       reject(
-        new OperationalError(`cannot listen on ${options.host}:${options.port}: ${cause.code ?? cause.message}`, {
-          cause,
-          remedy: 'set API_PORT to a free port',
-        }),
+        new OperationalError(
+          `cannot listen on ${options.host}:${options.port}: ${cause.code ?? cause.message}`,
+          {
+            cause,
+            remedy: 'set API_PORT to a free port',
+          },
+        ),
       );
     });
     server.listen(options.port, options.host, () => {
@@ -156,7 +168,8 @@ export function splitPath(url: string): { cluster: string; rest: string } | unde
   const segments = path.slice(PREFIX.length).split('/');
   const count = segments[0] === 'management' ? 1 : 2;
   const cluster = segments.slice(0, count);
-  if (cluster.length < count || !cluster.every((segment) => /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(segment))) return undefined;
+  if (cluster.length < count || !cluster.every((segment) => /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(segment)))
+    return undefined;
   const rest = `/${segments.slice(count).join('/')}`;
   if (rest.split('/').some((segment) => /^(\.|%2e)+$/i.test(segment))) return undefined;
   return { cluster: cluster.join('/'), rest: query < 0 ? rest : rest + url.slice(query) };
@@ -164,9 +177,14 @@ export function splitPath(url: string): { cluster: string; rest: string } | unde
 
 /** A browser has no business here, and neither has a name that is not ours (DNS rebinding). */
 function refuseForeign(request: IncomingMessage, hostNames: ReadonlySet<string>): StatusError | undefined {
-  const host = (request.headers.host ?? '').replace(/:\d+$/, '').replace(/^\[|\]$/g, '').toLowerCase();
-  if (!hostNames.has(host)) return failure(421, 'BadRequest', `this server does not answer for the host ${JSON.stringify(host)}`);
-  if (request.headers.origin !== undefined) return failure(403, 'Forbidden', 'requests of web pages are refused');
+  const host = (request.headers.host ?? '')
+    .replace(/:\d+$/, '')
+    .replace(/^\[|\]$/g, '')
+    .toLowerCase();
+  if (!hostNames.has(host))
+    return failure(421, 'BadRequest', `this server does not answer for the host ${JSON.stringify(host)}`);
+  if (request.headers.origin !== undefined)
+    return failure(403, 'Forbidden', 'requests of web pages are refused');
   return undefined;
 }
 
@@ -178,7 +196,10 @@ function notACluster(path: string): StatusError {
 
 function answer(response: ServerResponse, error: StatusError): void {
   const body = `${JSON.stringify(error.status)}\n`;
-  response.writeHead(error.code, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+  response.writeHead(error.code, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  });
   response.end(body);
 }
 

@@ -1,4 +1,11 @@
-import { type Clock, createDisposables, type DisposableStore, errorMessage, type Ids, type Logger } from '#server/base';
+import {
+  type Clock,
+  createDisposables,
+  type DisposableStore,
+  errorMessage,
+  type Ids,
+  type Logger,
+} from '#server/base';
 import type { MachineHost, MachineSpec, RunningMachine } from '#server/clouds/kubevirt';
 import { createImageCatalogue, type Image } from '#server/node';
 import type { StoreEngine } from '#server/store';
@@ -7,8 +14,8 @@ import { controlPlaneImages } from './component-programs.ts';
 import type { DialerOptions } from './dialer.ts';
 import type { ClusterDirectory } from './directory.ts';
 import type { Disk, Disks } from './disks.ts';
-import { type Fabrics, MANAGEMENT } from './fabric.ts';
 import { etcdStoreName, parseEtcdStoreName } from './etcd-store-name.ts';
+import { type Fabrics, MANAGEMENT } from './fabric.ts';
 import { createGuest, type Guest } from './guest.ts';
 import { runGuestLine } from './guest-shell.ts';
 import { GUEST } from './os-image.ts';
@@ -97,7 +104,18 @@ function createMachineGuest(
   const path = `${spec.namespace}/${spec.labels[CLUSTER_LABEL] ?? spec.name}`;
   const fabric = options.fabrics.of(path);
   power.add(fabric.enter());
-  const images = [...options.images, ...controlPlaneImages({ path, storeName: etcdStoreName(path, spec.diskId), engine: options.engine, directory, fabric, clock, ids })];
+  const images = [
+    ...options.images,
+    ...controlPlaneImages({
+      path,
+      storeName: etcdStoreName(path, spec.diskId),
+      engine: options.engine,
+      directory,
+      fabric,
+      clock,
+      ids,
+    }),
+  ];
   return createGuest({
     spec,
     path,
@@ -115,7 +133,13 @@ function createMachineGuest(
 }
 
 /** First boot: cloud-init. Every boot: the kubelet, if kubeadm has set it up. */
-async function bootGuest(guest: Guest, disk: Disk, spec: MachineSpec, log: Logger, signal: AbortSignal): Promise<void> {
+async function bootGuest(
+  guest: Guest,
+  disk: Disk,
+  spec: MachineSpec,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
   const { files } = disk;
   files.writeFile('/etc/hostname', `${spec.hostname}\n`);
   if (files.exists(BOOT_FINISHED)) return guest.startKubelet();

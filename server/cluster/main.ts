@@ -18,7 +18,13 @@ async function start(): Promise<Awaited<ReturnType<typeof startEmbeddedClusters>
   const ids = createRandomIds();
   for (let offset = 0; ; offset++) {
     try {
-      return await startEmbeddedClusters({ ...options, port: options.port === 0 ? 0 : options.port + offset, clock, ids, log });
+      return await startEmbeddedClusters({
+        ...options,
+        port: options.port === 0 ? 0 : options.port + offset,
+        clock,
+        ids,
+        log,
+      });
     } catch (error) {
       const taken = error instanceof OperationalError && error.message.includes('EADDRINUSE');
       if (!taken || options.portIsFixed || offset >= PORTS_TRIED) throw error;
@@ -53,7 +59,13 @@ try {
   process.on('SIGTERM', stop);
   // Ctrl-C reaches the whole process group; the web process decides when.
   process.on('SIGINT', () => undefined);
-  tell({ type: 'ready', url: clusters.url, port: clusters.port, adminKubeconfig: clusters.adminKubeconfig, pid: process.pid });
+  tell({
+    type: 'ready',
+    url: clusters.url,
+    port: clusters.port,
+    adminKubeconfig: clusters.adminKubeconfig,
+    pid: process.pid,
+  });
   if (!process.connected) stop();
 } catch (error) {
   const remedy = error instanceof OperationalError ? error.remedy : undefined;

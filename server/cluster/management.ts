@@ -1,11 +1,30 @@
 import { createApiServer } from '#server/apiserver';
-import { ccmImage } from '#server/ccm';
 import { type Clock, createDisposables, type DisposableStore, type Ids, type Logger } from '#server/base';
+import { ccmImage } from '#server/ccm';
 import { type Client, createInformerFactory, createInProcessClient, type Dialer } from '#server/client';
-import { createKubeVirt, createVirtLaunchers, kubeVirtDefinitions, type MachineHost, virtLauncherImage, type VirtLaunchers } from '#server/clouds/kubevirt';
+import {
+  createKubeVirt,
+  createVirtLaunchers,
+  kubeVirtDefinitions,
+  type MachineHost,
+  type VirtLaunchers,
+  virtLauncherImage,
+} from '#server/clouds/kubevirt';
 import { clusterApiDefinitions, createClusterApi } from '#server/cluster-api';
-import { type CustomResourceDefinition, customResourceDefinitions, deepEqual, isAlreadyExists, type UserInfo } from '#server/kube';
-import { createImageCatalogue, createKubelet, createMemoryFileSystem, createServiceProxy, standardImages } from '#server/node';
+import {
+  type CustomResourceDefinition,
+  customResourceDefinitions,
+  deepEqual,
+  isAlreadyExists,
+  type UserInfo,
+} from '#server/kube';
+import {
+  createImageCatalogue,
+  createKubelet,
+  createMemoryFileSystem,
+  createServiceProxy,
+  standardImages,
+} from '#server/node';
 import { createScheduler } from '#server/scheduler';
 import type { StoreEngine } from '#server/store';
 import { kubernetesServiceAddress } from './component-programs.ts';
@@ -38,7 +57,12 @@ const INFRA_NODES = [
   { name: 'infra-3', ip: '192.168.10.13', podCidr: '10.0.128.0/18' },
 ] as const;
 /** One infra node carries a few thousand small machines: it is pretend, and the class must fit. */
-const INFRA_CAPACITY = { cpu: '16384', memory: '34359738368Ki', pods: '16000', ephemeralStorage: '1099511627776Ki' } as const;
+const INFRA_CAPACITY = {
+  cpu: '16384',
+  memory: '34359738368Ki',
+  pods: '16000',
+  ephemeralStorage: '1099511627776Ki',
+} as const;
 /** The CNI configuration that the operator of the infra nodes installed. */
 const CNI_CONFIG = JSON.stringify({ cniVersion: '0.3.1', name: 'cilium', plugins: [{ type: 'cilium-cni' }] });
 
@@ -71,10 +95,18 @@ export async function startManagement(options: ManagementOptions): Promise<{ dis
       kubelets: fabric.kubelets,
     });
     running.defer(() => server.close());
-    const clientAs = (user: UserInfo, userAgent: string): Client => createInProcessClient({ backend: server.backend, user, userAgent });
+    const clientAs = (user: UserInfo, userAgent: string): Client =>
+      createInProcessClient({ backend: server.backend, user, userAgent });
     const admin = clientAs(OPERATOR, 'kube-classroom');
     await installDefinitions(admin, [...kubeVirtDefinitions(), ...clusterApiDefinitions()]);
-    running.add(directory.register({ path: MANAGEMENT, caPem: identity.managementAuthority.certPem, address: undefined, server }));
+    running.add(
+      directory.register({
+        path: MANAGEMENT,
+        caPem: identity.managementAuthority.certPem,
+        address: undefined,
+        server,
+      }),
+    );
 
     const dialer = createDialer({
       directory,
@@ -132,12 +164,18 @@ export async function startManagement(options: ManagementOptions): Promise<{ dis
 }
 
 /** The operators' identity (Cluster API, KubeVirt): cluster-admin, as their own installation manifests grant it. */
-const OPERATOR: UserInfo = { name: 'kube-classroom:operator', groups: ['system:masters', 'system:authenticated'] };
+const OPERATOR: UserInfo = {
+  name: 'kube-classroom:operator',
+  groups: ['system:masters', 'system:authenticated'],
+};
 
 type ClientAs = (user: UserInfo, userAgent: string) => Client;
 
 /** Creates the definitions that are missing and brings changed ones up to date. */
-async function installDefinitions(client: Client, definitions: readonly CustomResourceDefinition[]): Promise<void> {
+async function installDefinitions(
+  client: Client,
+  definitions: readonly CustomResourceDefinition[],
+): Promise<void> {
   await Promise.all(
     definitions.map(async (definition) => {
       try {
@@ -146,16 +184,32 @@ async function installDefinitions(client: Client, definitions: readonly CustomRe
         if (!isAlreadyExists(error)) throw error;
         const present = await client.get(customResourceDefinitions, { name: definition.metadata.name });
         if (deepEqual(present.spec.versions, definition.spec.versions)) return;
-        await client.update(customResourceDefinitions, { ...present, spec: { ...present.spec, versions: definition.spec.versions } });
+        await client.update(customResourceDefinitions, {
+          ...present,
+          spec: { ...present.spec, versions: definition.spec.versions },
+        });
       }
     }),
   );
 }
 
-function startScheduler({ clock, ids, log }: ManagementOptions, clientAs: ClientAs, running: DisposableStore): void {
-  const client = clientAs({ name: 'system:kube-scheduler', groups: ['system:authenticated'] }, 'kube-scheduler/v1.36.3');
+function startScheduler(
+  { clock, ids, log }: ManagementOptions,
+  clientAs: ClientAs,
+  running: DisposableStore,
+): void {
+  const client = clientAs(
+    { name: 'system:kube-scheduler', groups: ['system:authenticated'] },
+    'kube-scheduler/v1.36.3',
+  );
   const informers = createInformerFactory({ client, clock, log });
-  const scheduler = createScheduler({ client, informers, clock, ids, log: log.child({ cluster: MANAGEMENT }) });
+  const scheduler = createScheduler({
+    client,
+    informers,
+    clock,
+    ids,
+    log: log.child({ cluster: MANAGEMENT }),
+  });
   scheduler.start();
   informers.start();
   running.defer(async () => {
@@ -164,7 +218,12 @@ function startScheduler({ clock, ids, log }: ManagementOptions, clientAs: Client
   });
 }
 
-function startServiceProxy({ clock, log }: ManagementOptions, clientAs: ClientAs, fabric: ClusterFabric, running: DisposableStore): void {
+function startServiceProxy(
+  { clock, log }: ManagementOptions,
+  clientAs: ClientAs,
+  fabric: ClusterFabric,
+  running: DisposableStore,
+): void {
   const informers = createInformerFactory({ client: clientAs(OPERATOR, 'cilium-agent/1.18.4'), clock, log });
   const proxy = createServiceProxy({ network: fabric.network, informers, clock, log });
   informers.start();
@@ -190,7 +249,10 @@ async function startInfraNodes(
         nodeName: name,
         client: clientAs(user, 'kubelet/v1.36.3'),
         host: {
-          files: createMemoryFileSystem({ ...IMAGE_FILES, '/etc/hostname': `${name}\n`, '/etc/cni/net.d/05-cilium.conflist': CNI_CONFIG }, { clock }),
+          files: createMemoryFileSystem(
+            { ...IMAGE_FILES, '/etc/hostname': `${name}\n`, '/etc/cni/net.d/05-cilium.conflist': CNI_CONFIG },
+            { clock },
+          ),
           hostname: name,
           ip,
           osImage: OS_IMAGE,
@@ -203,7 +265,12 @@ async function startInfraNodes(
           capacity: INFRA_CAPACITY,
         },
         flags: [`--node-ip=${ip}`],
-        config: { staticPodPath: undefined, clusterDNS: [], clusterDomain: 'cluster.local', podCidrFrom: podCidr },
+        config: {
+          staticPodPath: undefined,
+          clusterDNS: [],
+          clusterDomain: 'cluster.local',
+          podCidrFrom: podCidr,
+        },
         catalogue,
         network: fabric.network,
         delays: { imagePull: options.delays.imagePull },

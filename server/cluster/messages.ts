@@ -16,7 +16,13 @@ export type StartOptions = z.infer<typeof startOptions>;
 
 /** What the cluster process tells the web process, over IPC. */
 export const report = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('ready'), url: z.string(), port: z.number(), adminKubeconfig: z.string(), pid: z.number() }),
+  z.object({
+    type: z.literal('ready'),
+    url: z.string(),
+    port: z.number(),
+    adminKubeconfig: z.string(),
+    pid: z.number(),
+  }),
   z.object({ type: z.literal('failed'), message: z.string(), remedy: z.string().optional() }),
 ]);
 

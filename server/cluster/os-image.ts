@@ -21,7 +21,8 @@ export const IMAGE_FILES: Readonly<Record<string, string>> = {
     'UBUNTU_CODENAME=resolute',
     '',
   ].join('\n'),
-  '/etc/containerd/config.toml': 'version = 3\n\n[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]\n  SystemdCgroup = true\n',
+  '/etc/containerd/config.toml':
+    'version = 3\n\n[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]\n  SystemdCgroup = true\n',
   '/etc/systemd/system/kubelet.service.d/10-kubeadm.conf': [
     '[Service]',
     'Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf"',

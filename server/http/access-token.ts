@@ -20,7 +20,10 @@ export function loadAccessToken(dataDir: string, ids: Ids): AccessToken {
   chmodSync(path, 0o600);
   const value = readFileSync(path, 'utf8').trim();
   const digest = sha256(value);
-  return { value, matches: (candidate) => candidate !== undefined && timingSafeEqual(sha256(candidate), digest) };
+  return {
+    value,
+    matches: (candidate) => candidate !== undefined && timingSafeEqual(sha256(candidate), digest),
+  };
 }
 
 function sha256(text: string): Buffer {

@@ -13,7 +13,12 @@ describe('the web server', () => {
   let folder: string;
   let server: HttpServer;
   let token: string;
-  const failing: Route = { method: 'GET', path: '/breaks', summary: 'breaks', handle: () => Promise.reject(new TypeError('a bug')) };
+  const failing: Route = {
+    method: 'GET',
+    path: '/breaks',
+    summary: 'breaks',
+    handle: () => Promise.reject(new TypeError('a bug')),
+  };
 
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'http-'));
@@ -26,21 +31,38 @@ describe('the web server', () => {
       metricsToken: undefined,
       publicApiUrl: undefined,
     });
-    server = await startHttpServer({ host: '127.0.0.1', port: 0, token: accessToken, routes: [...routes, failing], log: silentLogger });
+    server = await startHttpServer({
+      host: '127.0.0.1',
+      port: 0,
+      token: accessToken,
+      routes: [...routes, failing],
+      log: silentLogger,
+    });
   });
   afterEach(async () => {
     await server.close();
     rmSync(folder, { recursive: true, force: true });
   });
 
-  function ask(path: string, options: { method?: string; headers?: Record<string, string>; body?: string } = {}): Promise<{ status: number; headers: Record<string, unknown>; body: string }> {
+  function ask(
+    path: string,
+    options: { method?: string; headers?: Record<string, string>; body?: string } = {},
+  ): Promise<{ status: number; headers: Record<string, unknown>; body: string }> {
     return new Promise((resolve, reject) => {
       const request = httpRequest(
-        { host: '127.0.0.1', port: server.port, path, method: options.method ?? 'GET', headers: { host: `127.0.0.1:${server.port}`, ...options.headers } },
+        {
+          host: '127.0.0.1',
+          port: server.port,
+          path,
+          method: options.method ?? 'GET',
+          headers: { host: `127.0.0.1:${server.port}`, ...options.headers },
+        },
         (response) => {
           let body = '';
           response.on('data', (chunk: Buffer) => (body += chunk.toString()));
-          response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }));
+          response.on('end', () =>
+            resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
+          );
         },
       );
       request.on('error', reject);
@@ -55,9 +77,19 @@ describe('the web server', () => {
     expect(loadAccessToken(folder, createSeededIds(8)).matches(`${token}x`)).toBe(false);
   });
 
-  const refusals: [string, string, { method?: string; headers?: Record<string, string>; body?: string; anonymous?: boolean }, number][] = [
+  const refusals: [
+    string,
+    string,
+    { method?: string; headers?: Record<string, string>; body?: string; anonymous?: boolean },
+    number,
+  ][] = [
     ['no token', '/api/openapi.json', { anonymous: true }, 401],
-    ['a wrong token', '/api/openapi.json', { headers: { authorization: 'Bearer nope' }, anonymous: true }, 401],
+    [
+      'a wrong token',
+      '/api/openapi.json',
+      { headers: { authorization: 'Bearer nope' }, anonymous: true },
+      401,
+    ],
     ['an unknown path without token', '/nothing', { anonymous: true }, 401],
     ['an unknown path', '/nothing', {}, 404],
     ['a foreign Host', '/healthz', { headers: { host: 'evil.example' } }, 421],
@@ -65,7 +97,12 @@ describe('the web server', () => {
     ['a foreign Origin', '/healthz', { headers: { origin: 'http://evil.example' } }, 403],
     ['an Origin of another port', '/healthz', { headers: { origin: 'http://127.0.0.1:1' } }, 403],
     ['another method', '/api/openapi.json', { method: 'POST' }, 405],
-    ['a large body', '/api/openapi.json', { method: 'POST', headers: { 'content-length': '1000000' }, body: 'x'.repeat(1000000) }, 413],
+    [
+      'a large body',
+      '/api/openapi.json',
+      { method: 'POST', headers: { 'content-length': '1000000' }, body: 'x'.repeat(1000000) },
+      413,
+    ],
     ['an unknown cluster', '/api/kubeconfig?cluster=other', {}, 400],
     ['a kubeconfig before there is a cluster', '/api/kubeconfig', {}, 503],
     ['a target that is no path', '//evil.example/api', {}, 400],
@@ -90,12 +127,17 @@ describe('the web server', () => {
     expect(login.headers.location).toBe('/api/openapi.json?x=1');
     const [cookie = ''] = login.headers['set-cookie'] as string[];
     expect(cookie).toBe(`kube-classroom=${token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000`);
-    expect((await ask('/api/openapi.json', { headers: { cookie: cookie.split(';')[0] ?? '' } })).status).toBe(200);
+    expect((await ask('/api/openapi.json', { headers: { cookie: cookie.split(';')[0] ?? '' } })).status).toBe(
+      200,
+    );
     expect((await ask('/api/openapi.json?t=wrong')).status).toBe(401);
   });
 
   it('describes its own routes', async () => {
-    const description = JSON.parse((await ask('/api/openapi.json', { headers: asUser() })).body) as { openapi: string; paths: object };
+    const description = JSON.parse((await ask('/api/openapi.json', { headers: asUser() })).body) as {
+      openapi: string;
+      paths: object;
+    };
     expect(description.openapi).toBe('3.1.0');
     expect(Object.keys(description.paths).sort()).toEqual([
       '/api/kubeconfig',
@@ -109,11 +151,20 @@ describe('the web server', () => {
   });
 
   it('names a busy port and how to mend it', async () => {
-    const second = startHttpServer({ host: '127.0.0.1', port: server.port, token: loadAccessToken(folder, createSeededIds()), routes: [], log: silentLogger });
+    const second = startHttpServer({
+      host: '127.0.0.1',
+      port: server.port,
+      token: loadAccessToken(folder, createSeededIds()),
+      routes: [],
+      log: silentLogger,
+    });
     await expect(second).rejects.toThrow(
-      new OperationalError(`cannot listen on port ${server.port} (127.0.0.1): it is in use by another program`, {
-        remedy: 'end the other program, or set PORT to a free port',
-      }),
+      new OperationalError(
+        `cannot listen on port ${server.port} (127.0.0.1): it is in use by another program`,
+        {
+          remedy: 'end the other program, or set PORT to a free port',
+        },
+      ),
     );
   });
 });

@@ -56,7 +56,11 @@ const MAX_URL = 4096;
  * is a JSON Status. Rejects with OperationalError when the port cannot be had.
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const server = createServer({ maxHeaderSize: MAX_HEADER_SIZE, requestTimeout: 30_000, headersTimeout: 15_000 });
+  const server = createServer({
+    maxHeaderSize: MAX_HEADER_SIZE,
+    requestTimeout: 30_000,
+    headersTimeout: 15_000,
+  });
   let hosts: ReadonlySet<string> = new Set();
   server.on('request', (request, response) => {
     answerRequest(request, response, options, hosts).catch((error: unknown) => {
@@ -68,7 +72,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
   });
   server.on('clientError', (_error, socket) => {
-    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+    if (socket.writable)
+      socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
     else socket.destroy();
   });
   await new Promise<void>((resolve, reject) => {
@@ -107,8 +112,12 @@ async function answerRequest(
   try {
     answer = await route(request, options, hosts);
   } catch (error) {
-    if (!(error instanceof StatusError)) options.log.error({ err: error, url: request.url }, 'a route failed');
-    const refusal = error instanceof StatusError ? error : internalError('the server failed; its log says why. Nothing was changed.');
+    if (!(error instanceof StatusError))
+      options.log.error({ err: error, url: request.url }, 'a route failed');
+    const refusal =
+      error instanceof StatusError
+        ? error
+        : internalError('the server failed; its log says why. Nothing was changed.');
     const retry = refusal.status.details?.retryAfterSeconds;
     answer = {
       status: refusal.code,
@@ -130,10 +139,21 @@ async function answerRequest(
   response.end(request.method === 'HEAD' ? undefined : answer.body);
 }
 
-async function route(request: IncomingMessage, options: HttpServerOptions, hosts: ReadonlySet<string>): Promise<RouteAnswer> {
+async function route(
+  request: IncomingMessage,
+  options: HttpServerOptions,
+  hosts: ReadonlySet<string>,
+): Promise<RouteAnswer> {
   checkOrigin(request, hosts);
-  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY || request.headers['transfer-encoding'] !== undefined) {
-    throw failure(413, 'RequestEntityTooLarge', `a body of more than ${MAX_BODY} bytes, or of unknown length, is refused`);
+  if (
+    Number(request.headers['content-length'] ?? 0) > MAX_BODY ||
+    request.headers['transfer-encoding'] !== undefined
+  ) {
+    throw failure(
+      413,
+      'RequestEntityTooLarge',
+      `a body of more than ${MAX_BODY} bytes, or of unknown length, is refused`,
+    );
   }
   const target = parseTarget(request.url ?? '/');
   const bearer = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1];
@@ -146,7 +166,11 @@ async function route(request: IncomingMessage, options: HttpServerOptions, hosts
     const login = tokenLogin(request, target, options.token);
     if (login) return login;
     if (!options.token.matches(bearer) && !options.token.matches(cookie(request))) {
-      throw failure(401, 'Unauthorized', 'the access token is missing or wrong: open the address that `npm start` printed, or send it as a Bearer token');
+      throw failure(
+        401,
+        'Unauthorized',
+        'the access token is missing or wrong: open the address that `npm start` printed, or send it as a Bearer token',
+      );
     }
   }
   if (!found) {
@@ -161,14 +185,17 @@ async function route(request: IncomingMessage, options: HttpServerOptions, hosts
 /** DNS rebinding comes with a Host that is not ours, other people's pages with an Origin that is not ours. */
 function checkOrigin(request: IncomingMessage, hosts: ReadonlySet<string>): void {
   const host = (request.headers.host ?? '').toLowerCase();
-  if (!hosts.has(host)) throw failure(421, 'BadRequest', `this server does not answer for the host ${JSON.stringify(host)}`);
+  if (!hosts.has(host))
+    throw failure(421, 'BadRequest', `this server does not answer for the host ${JSON.stringify(host)}`);
   const { origin } = request.headers;
-  if (origin !== undefined && origin !== `http://${host}`) throw failure(403, 'Forbidden', `requests of ${JSON.stringify(origin)} are refused`);
+  if (origin !== undefined && origin !== `http://${host}`)
+    throw failure(403, 'Forbidden', `requests of ${JSON.stringify(origin)} are refused`);
 }
 
 function parseTarget(url: string): URL {
   if (url.length > MAX_URL) throw failure(414, 'BadRequest', 'the address is too long');
-  if (!url.startsWith('/') || url.startsWith('//')) throw failure(400, 'BadRequest', 'the request target must be a path');
+  if (!url.startsWith('/') || url.startsWith('//'))
+    throw failure(400, 'BadRequest', 'the request target must be a path');
   try {
     return new URL(url, 'http://localhost');
   } catch {

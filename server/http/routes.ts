@@ -18,7 +18,13 @@ export interface RoutesOptions {
 /** The routes of the app. Each is one entry; `/api/openapi.json` is written from them. */
 export function createRoutes(options: RoutesOptions): Route[] {
   const routes: Route[] = [
-    { method: 'GET', path: '/healthz', open: true, summary: 'The process answers', handle: () => text('ok\n') },
+    {
+      method: 'GET',
+      path: '/healthz',
+      open: true,
+      summary: 'The process answers',
+      handle: () => text('ok\n'),
+    },
     {
       method: 'GET',
       path: '/readyz',
@@ -35,7 +41,8 @@ export function createRoutes(options: RoutesOptions): Route[] {
       open: true,
       summary: 'Prometheus metrics, for this machine or with METRICS_TOKEN as Bearer token',
       handle: async ({ loopback, bearer }) => {
-        if (!loopback && !sameToken(bearer, options.metricsToken)) throw failure(401, 'Unauthorized', 'metrics need METRICS_TOKEN as Bearer token');
+        if (!loopback && !sameToken(bearer, options.metricsToken))
+          throw failure(401, 'Unauthorized', 'metrics need METRICS_TOKEN as Bearer token');
         return { contentType: options.metrics.contentType, body: await options.metrics.metrics() };
       },
     },
@@ -65,7 +72,11 @@ function kubeconfigRoutes({ owned, publicApiUrl }: RoutesOptions): Route[] {
       handle: async ({ query }) => {
         const cluster = query.get('cluster') ?? 'tenant';
         if (cluster !== 'tenant' && cluster !== 'management') {
-          throw failure(400, 'BadRequest', `cluster=${JSON.stringify(cluster)} is neither "tenant" nor "management"`);
+          throw failure(
+            400,
+            'BadRequest',
+            `cluster=${JSON.stringify(cluster)} is neither "tenant" nor "management"`,
+          );
         }
         const { tenant, kubeconfigs } = current();
         const path = cluster === 'management' ? 'management' : `${tenant.namespace}/${tenant.cluster}`;
@@ -118,22 +129,39 @@ function describeRoutes(routes: readonly Route[]): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, '{$1}');
-    const inPath = [...route.path.matchAll(/:(\w+)/g)].map((match) => ({ name: match[1], in: 'path', required: true, schema: { type: 'string' } }));
-    const inQuery = Object.entries(route.query ?? {}).map(([name, description]) => ({ name, in: 'query', description, schema: { type: 'string' } }));
+    const inPath = [...route.path.matchAll(/:(\w+)/g)].map((match) => ({
+      name: match[1],
+      in: 'path',
+      required: true,
+      schema: { type: 'string' },
+    }));
+    const inQuery = Object.entries(route.query ?? {}).map(([name, description]) => ({
+      name,
+      in: 'query',
+      description,
+      schema: { type: 'string' },
+    }));
     paths[path] = {
       ...paths[path],
       [route.method.toLowerCase()]: {
         summary: route.summary,
         ...(inPath.length + inQuery.length > 0 ? { parameters: [...inPath, ...inQuery] } : {}),
         ...(route.open ? { security: [] } : {}),
-        responses: { 200: { description: 'OK' }, default: { description: 'A Kubernetes Status that says what happened and what to do' } },
+        responses: {
+          200: { description: 'OK' },
+          default: { description: 'A Kubernetes Status that says what happened and what to do' },
+        },
       },
     };
   }
   return {
     openapi: '3.1.0',
     info: { title: 'kube-classroom', version: '0.1.0' },
-    components: { securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'The text of DATA_DIR/token' } } },
+    components: {
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer', description: 'The text of DATA_DIR/token' },
+      },
+    },
     security: [{ token: [] }],
     paths,
   };

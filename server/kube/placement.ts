@@ -30,7 +30,10 @@ export function untoleratedTaint(
   tolerations: readonly Toleration[] | undefined,
   effects: readonly string[],
 ): Taint | undefined {
-  return taints?.find((taint) => effects.includes(taint.effect) && !tolerations?.some((toleration) => tolerates(toleration, taint)));
+  return taints?.find(
+    (taint) =>
+      effects.includes(taint.effect) && !tolerations?.some((toleration) => tolerates(toleration, taint)),
+  );
 }
 
 /** Same key and effect: at most one such taint can be on a node. */
@@ -55,15 +58,25 @@ export function nodeSelectorMatches(selector: NodeSelector, node: Node): boolean
   return (selector.nodeSelectorTerms ?? []).some((term) => nodeSelectorTermMatches(term, node));
 }
 
-export function nodeSelectorTermMatches({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, node: Node): boolean {
+export function nodeSelectorTermMatches(
+  { matchExpressions = [], matchFields = [] }: NodeSelectorTerm,
+  node: Node,
+): boolean {
   if (matchExpressions.length === 0 && matchFields.length === 0) return false;
   return (
-    matchExpressions.every((requirement) => requirementMatches(requirement, node.metadata.labels?.[requirement.key])) &&
-    matchFields.every((requirement) => requirementMatches(requirement, requirement.key === 'metadata.name' ? node.metadata.name : undefined))
+    matchExpressions.every((requirement) =>
+      requirementMatches(requirement, node.metadata.labels?.[requirement.key]),
+    ) &&
+    matchFields.every((requirement) =>
+      requirementMatches(requirement, requirement.key === 'metadata.name' ? node.metadata.name : undefined),
+    )
   );
 }
 
-function requirementMatches({ operator, values = [] }: NodeSelectorRequirement, actual: string | undefined): boolean {
+function requirementMatches(
+  { operator, values = [] }: NodeSelectorRequirement,
+  actual: string | undefined,
+): boolean {
   switch (operator) {
     case 'In':
       return actual !== undefined && values.includes(actual);

@@ -5,7 +5,14 @@ import { rejectionOf } from './filters.ts';
 import { describeNode, podRequests } from './node-info.ts';
 import { unschedulableMessage } from './verdict.ts';
 
-function node(name: string, tweak: Partial<{ labels: Record<string, string>; spec: Node['spec']; allocatable: Record<string, string> }> = {}): Node {
+function node(
+  name: string,
+  tweak: Partial<{
+    labels: Record<string, string>;
+    spec: Node['spec'];
+    allocatable: Record<string, string>;
+  }> = {},
+): Node {
   return {
     apiVersion: 'v1',
     kind: 'Node',
@@ -24,11 +31,23 @@ function pod(name: string, spec: Partial<Pod['spec']> = {}, labels: Record<strin
   };
 }
 
-const requesting = (requests: Record<string, string>): Partial<Pod['spec']> => ({ containers: [{ name: 'c', image: 'nginx', resources: { requests } }] });
+const requesting = (requests: Record<string, string>): Partial<Pod['spec']> => ({
+  containers: [{ name: 'c', image: 'nginx', resources: { requests } }],
+});
 
 describe('filters', () => {
-  const uninitialized = { key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' };
-  const cases: { what: string; pod: Pod; node: Node; others?: Pod[]; want: { reasons: string[]; helpedByPreemption: boolean } | undefined }[] = [
+  const uninitialized = {
+    key: 'node.cloudprovider.kubernetes.io/uninitialized',
+    value: 'true',
+    effect: 'NoSchedule',
+  };
+  const cases: {
+    what: string;
+    pod: Pod;
+    node: Node;
+    others?: Pod[];
+    want: { reasons: string[]; helpedByPreemption: boolean } | undefined;
+  }[] = [
     { what: 'a plain pod fits a plain node', pod: pod('p'), node: node('n'), want: undefined },
     {
       what: 'a taint nobody tolerates',
@@ -82,17 +101,26 @@ describe('filters', () => {
     },
     {
       what: 'a host port in use',
-      pod: pod('p', { containers: [{ name: 'c', image: 'i', ports: [{ containerPort: 80, hostPort: 80 }] }] }),
+      pod: pod('p', {
+        containers: [{ name: 'c', image: 'i', ports: [{ containerPort: 80, hostPort: 80 }] }],
+      }),
       node: node('n'),
-      others: [pod('o', { containers: [{ name: 'c', image: 'i', ports: [{ containerPort: 8080, hostPort: 80 }] }] })],
-      want: { reasons: ["node(s) didn't have free ports for the requested pod ports"], helpedByPreemption: true },
+      others: [
+        pod('o', { containers: [{ name: 'c', image: 'i', ports: [{ containerPort: 8080, hostPort: 80 }] }] }),
+      ],
+      want: {
+        reasons: ["node(s) didn't have free ports for the requested pod ports"],
+        helpedByPreemption: true,
+      },
     },
     {
       what: 'anti-affinity to a pod on the node',
       pod: pod('p', {
         affinity: {
           podAntiAffinity: {
-            requiredDuringSchedulingIgnoredDuringExecution: [{ labelSelector: { matchLabels: { app: 'a' } }, topologyKey: 'kubernetes.io/hostname' }],
+            requiredDuringSchedulingIgnoredDuringExecution: [
+              { labelSelector: { matchLabels: { app: 'a' } }, topologyKey: 'kubernetes.io/hostname' },
+            ],
           },
         },
       }),
@@ -105,7 +133,9 @@ describe('filters', () => {
       pod: pod('p', {
         affinity: {
           podAffinity: {
-            requiredDuringSchedulingIgnoredDuringExecution: [{ labelSelector: { matchLabels: { app: 'a' } }, topologyKey: 'kubernetes.io/hostname' }],
+            requiredDuringSchedulingIgnoredDuringExecution: [
+              { labelSelector: { matchLabels: { app: 'a' } }, topologyKey: 'kubernetes.io/hostname' },
+            ],
           },
         },
       }),
@@ -154,15 +184,21 @@ describe('filters', () => {
     const taint = fc.record({ key, value, effect });
     const toleration = fc.record({ key, value, effect, operator: fc.constantFrom('Exists', 'Equal') });
     fc.assert(
-      fc.property(fc.array(taint), fc.array(toleration), taint, toleration, (taints, tolerations, more, extra) => {
-        const fits = (ts: typeof taints, os: typeof tolerations): boolean => {
-          const info = describeNode(node('n', { spec: { taints: ts } }), []);
-          return rejectionOf(pod('p', { tolerations: os }), info, [info]) === undefined;
-        };
-        if (fits([...taints, more], tolerations)) expect(fits(taints, tolerations)).toBe(true);
-        if (fits(taints, tolerations)) expect(fits(taints, [...tolerations, extra])).toBe(true);
-        expect(tolerates({ operator: 'Exists' }, more)).toBe(true);
-      }),
+      fc.property(
+        fc.array(taint),
+        fc.array(toleration),
+        taint,
+        toleration,
+        (taints, tolerations, more, extra) => {
+          const fits = (ts: typeof taints, os: typeof tolerations): boolean => {
+            const info = describeNode(node('n', { spec: { taints: ts } }), []);
+            return rejectionOf(pod('p', { tolerations: os }), info, [info]) === undefined;
+          };
+          if (fits([...taints, more], tolerations)) expect(fits(taints, tolerations)).toBe(true);
+          if (fits(taints, tolerations)) expect(fits(taints, [...tolerations, extra])).toBe(true);
+          expect(tolerates({ operator: 'Exists' }, more)).toBe(true);
+        },
+      ),
     );
   });
 });

@@ -16,7 +16,16 @@ const HARD = ['NoSchedule', 'NoExecute'];
 const never = (reason: string): Rejection => ({ reasons: [reason], helpedByPreemption: false });
 
 /** The default profile's filters in their order; the first that rejects a node gives its reasons. A new one is a row. */
-const FILTERS: readonly Filter[] = [nodeUnschedulable, nodeName, taintToleration, nodeAffinity, nodePorts, nodeResourcesFit, topologySpread, interPodAffinity];
+const FILTERS: readonly Filter[] = [
+  nodeUnschedulable,
+  nodeName,
+  taintToleration,
+  nodeAffinity,
+  nodePorts,
+  nodeResourcesFit,
+  topologySpread,
+  interPodAffinity,
+];
 
 /** The first filter's verdict against this node, or undefined when the pod fits. */
 export function rejectionOf(pod: Pod, info: NodeInfo, nodes: readonly NodeInfo[]): Rejection | undefined {
@@ -30,15 +39,21 @@ export function rejectionOf(pod: Pod, info: NodeInfo, nodes: readonly NodeInfo[]
 function nodeUnschedulable(pod: Pod, { node }: NodeInfo): Rejection | undefined {
   if (!node.spec.unschedulable) return undefined;
   const taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
-  return untoleratedTaint([taint], pod.spec.tolerations, HARD) ? never('node(s) were unschedulable') : undefined;
+  return untoleratedTaint([taint], pod.spec.tolerations, HARD)
+    ? never('node(s) were unschedulable')
+    : undefined;
 }
 
 function nodeName(pod: Pod, { node }: NodeInfo): Rejection | undefined {
-  return !pod.spec.nodeName || pod.spec.nodeName === node.metadata.name ? undefined : never("node(s) didn't match the requested node name");
+  return !pod.spec.nodeName || pod.spec.nodeName === node.metadata.name
+    ? undefined
+    : never("node(s) didn't match the requested node name");
 }
 
 function taintToleration(pod: Pod, { node }: NodeInfo): Rejection | undefined {
-  return untoleratedTaint(node.spec.taints, pod.spec.tolerations, HARD) ? never('node(s) had untolerated taint(s)') : undefined;
+  return untoleratedTaint(node.spec.taints, pod.spec.tolerations, HARD)
+    ? never('node(s) had untolerated taint(s)')
+    : undefined;
 }
 
 function nodeAffinity(pod: Pod, { node }: NodeInfo): Rejection | undefined {
@@ -52,10 +67,17 @@ interface HostPort {
 }
 
 function hostPorts(pod: Pod): HostPort[] {
-  return [...pod.spec.containers, ...(pod.spec.initContainers ?? []).filter((container) => container.restartPolicy === 'Always')].flatMap((container) =>
+  return [
+    ...pod.spec.containers,
+    ...(pod.spec.initContainers ?? []).filter((container) => container.restartPolicy === 'Always'),
+  ].flatMap((container) =>
     (container.ports ?? [])
       .filter((port) => (port.hostPort ?? 0) > 0)
-      .map((port) => ({ ip: port.hostIP || '0.0.0.0', protocol: port.protocol ?? 'TCP', port: port.hostPort ?? 0 })),
+      .map((port) => ({
+        ip: port.hostIP || '0.0.0.0',
+        protocol: port.protocol ?? 'TCP',
+        port: port.hostPort ?? 0,
+      })),
   );
 }
 
@@ -65,10 +87,15 @@ function nodePorts(pod: Pod, { pods }: NodeInfo): Rejection | undefined {
   const used = pods.flatMap(hostPorts);
   const clash = wanted.some((want) =>
     used.some(
-      (use) => use.port === want.port && use.protocol === want.protocol && (use.ip === want.ip || use.ip === '0.0.0.0' || want.ip === '0.0.0.0'),
+      (use) =>
+        use.port === want.port &&
+        use.protocol === want.protocol &&
+        (use.ip === want.ip || use.ip === '0.0.0.0' || want.ip === '0.0.0.0'),
     ),
   );
-  return clash ? { reasons: ["node(s) didn't have free ports for the requested pod ports"], helpedByPreemption: true } : undefined;
+  return clash
+    ? { reasons: ["node(s) didn't have free ports for the requested pod ports"], helpedByPreemption: true }
+    : undefined;
 }
 
 function nodeResourcesFit(pod: Pod, { allocatable, requested }: NodeInfo): Rejection | undefined {
@@ -89,14 +116,16 @@ function topologySpread(pod: Pod, info: NodeInfo, nodes: readonly NodeInfo[]): R
   for (const constraint of pod.spec.topologySpreadConstraints ?? []) {
     if (constraint.whenUnsatisfiable !== 'DoNotSchedule') continue;
     const domain = info.node.metadata.labels?.[constraint.topologyKey];
-    if (domain === undefined) return never("node(s) didn't match pod topology spread constraints (missing required label)");
+    if (domain === undefined)
+      return never("node(s) didn't match pod topology spread constraints (missing required label)");
     const counts = new Map<string, number>();
     for (const other of nodes) {
       const key = other.node.metadata.labels?.[constraint.topologyKey];
       if (key === undefined || !podMatchesNode(pod, other.node)) continue;
       const matching = other.pods.filter(
         (candidate) =>
-          candidate.metadata.namespace === pod.metadata.namespace && matchesLabelSelector(constraint.labelSelector, candidate.metadata.labels),
+          candidate.metadata.namespace === pod.metadata.namespace &&
+          matchesLabelSelector(constraint.labelSelector, candidate.metadata.labels),
       ).length;
       counts.set(key, (counts.get(key) ?? 0) + matching);
     }

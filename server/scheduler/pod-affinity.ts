@@ -16,7 +16,12 @@ function sameDomain(term: { topologyKey: string }, a: Node, b: Node): boolean {
 }
 
 /** How many pods a term selects in the topology domain of `node`. */
-export function podsInDomain(term: PodAffinityTerm, pod: Pod, node: Node, nodes: readonly NodeInfo[]): number {
+export function podsInDomain(
+  term: PodAffinityTerm,
+  pod: Pod,
+  node: Node,
+  nodes: readonly NodeInfo[],
+): number {
   let count = 0;
   for (const info of nodes) {
     if (info.pods.length === 0 || !sameDomain(term, node, info.node)) continue;
@@ -26,7 +31,11 @@ export function podsInDomain(term: PodAffinityTerm, pod: Pod, node: Node, nodes:
 }
 
 /** Why the pod may not go there by required pod affinity, or undefined. Models plugins/interpodaffinity. */
-export function podAffinityFailure(pod: Pod, node: Node, nodes: readonly NodeInfo[]): { reason: string; helpedByPreemption: boolean } | undefined {
+export function podAffinityFailure(
+  pod: Pod,
+  node: Node,
+  nodes: readonly NodeInfo[],
+): { reason: string; helpedByPreemption: boolean } | undefined {
   const affinity = pod.spec.affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
   for (const term of affinity) {
     if (podsInDomain(term, pod, node, nodes) > 0) continue;

@@ -35,8 +35,16 @@ describe('the scheduler', () => {
         status: { allocatable: { cpu: '2', memory: '4Gi', pods: '110' } },
       });
     const addPod = (name: string, spec: Partial<Pod['spec']> = {}): Promise<Pod> =>
-      client.create(pods, { metadata: { name, namespace: 'default' }, spec: { containers: [{ name: 'c', image: 'nginx' }], ...spec } });
-    return { client, addNode, addPod, get: (name: string) => client.get(pods, { namespace: 'default', name }) };
+      client.create(pods, {
+        metadata: { name, namespace: 'default' },
+        spec: { containers: [{ name: 'c', image: 'nginx' }], ...spec },
+      });
+    return {
+      client,
+      addNode,
+      addPod,
+      get: (name: string) => client.get(pods, { namespace: 'default', name }),
+    };
   }
 
   it('binds a pod and says so', async () => {
@@ -57,7 +65,11 @@ describe('the scheduler', () => {
 
   it('says why a pod fits nowhere, and binds it when the taint goes', async () => {
     const { client, addNode, addPod, get } = start();
-    await addNode('n1', { taints: [{ key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' }] });
+    await addNode('n1', {
+      taints: [
+        { key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' },
+      ],
+    });
     await addPod('p');
     await settle();
     const message =
@@ -65,8 +77,12 @@ describe('the scheduler', () => {
       'preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.';
     const pending = await get('p');
     expect(pending.spec.nodeName).toBeUndefined();
-    expect(pending.status?.conditions).toMatchObject([{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }]);
-    expect((await client.list(events)).items).toMatchObject([{ type: 'Warning', reason: 'FailedScheduling', message, count: 1 }]);
+    expect(pending.status?.conditions).toMatchObject([
+      { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message },
+    ]);
+    expect((await client.list(events)).items).toMatchObject([
+      { type: 'Warning', reason: 'FailedScheduling', message, count: 1 },
+    ]);
     await client.patch(nodes, { name: 'n1' }, { type: 'merge', body: { spec: { taints: null } } });
     await settle();
     expect((await get('p')).spec.nodeName).toBe('n1');
@@ -90,7 +106,12 @@ describe('the scheduler', () => {
     await addPod('gated', { schedulingGates: [{ name: 'g' }] });
     await settle();
     expect((await get('other')).status?.conditions).toBeUndefined();
-    expect((await get('gated')).status?.conditions).toMatchObject([{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }]);
-    expect([(await get('other')).spec.nodeName, (await get('gated')).spec.nodeName]).toEqual([undefined, undefined]);
+    expect((await get('gated')).status?.conditions).toMatchObject([
+      { type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' },
+    ]);
+    expect([(await get('other')).spec.nodeName, (await get('gated')).spec.nodeName]).toEqual([
+      undefined,
+      undefined,
+    ]);
   });
 });

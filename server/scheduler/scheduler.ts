@@ -19,9 +19,9 @@ import {
   type PodCondition,
   pods,
 } from '#server/kube';
-import { rejectionOf, type Rejection } from './filters.ts';
-import { pinnedNodes } from './pinned-nodes.ts';
+import { type Rejection, rejectionOf } from './filters.ts';
 import { describeNode, isFinished, type NodeInfo } from './node-info.ts';
+import { pinnedNodes } from './pinned-nodes.ts';
 import { bestNode } from './scores.ts';
 import { unschedulableMessage } from './verdict.ts';
 
@@ -53,7 +53,12 @@ export function createScheduler(context: ControllerContext): Scheduler {
     }
     return nodeInformer
       .list()
-      .map((node) => describeNode(node, [...podInformer.byIndex(BY_NODE, node.metadata.name), ...(assumedByNode.get(node.metadata.name) ?? [])]));
+      .map((node) =>
+        describeNode(node, [
+          ...podInformer.byIndex(BY_NODE, node.metadata.name),
+          ...(assumedByNode.get(node.metadata.name) ?? []),
+        ]),
+      );
   };
 
   const fail = async (pod: Pod, reason: string, message: string): Promise<void> => {
@@ -62,7 +67,10 @@ export function createScheduler(context: ControllerContext): Scheduler {
     await setCondition(pod, { type: 'PodScheduled', status: 'False', reason, message });
   };
 
-  const setCondition = async (pod: Pod, condition: Omit<PodCondition, 'lastTransitionTime'>): Promise<void> => {
+  const setCondition = async (
+    pod: Pod,
+    condition: Omit<PodCondition, 'lastTransitionTime'>,
+  ): Promise<void> => {
     const before = pod.status?.conditions?.find((present) => present.type === condition.type);
     const now = formatTime(clock.now());
     const next: PodCondition = {
@@ -70,7 +78,8 @@ export function createScheduler(context: ControllerContext): Scheduler {
       ...(pod.metadata.generation === undefined ? {} : { observedGeneration: pod.metadata.generation }),
       lastTransitionTime: before?.status === condition.status ? (before.lastTransitionTime ?? now) : now,
     };
-    if (before && deepEqual({ ...before, lastProbeTime: undefined }, { ...next, lastProbeTime: undefined })) return;
+    if (before && deepEqual({ ...before, lastProbeTime: undefined }, { ...next, lastProbeTime: undefined }))
+      return;
     const body = { status: { conditions: [next] } };
     try {
       await client.patch(pods, refOf(pod), { type: 'strategic', body }, { subresource: 'status' });
@@ -86,7 +95,11 @@ export function createScheduler(context: ControllerContext): Scheduler {
     const binding: Binding & KubeObject = {
       apiVersion: 'v1',
       kind: 'Binding',
-      metadata: { name: pod.metadata.name, namespace: pod.metadata.namespace ?? 'default', ...(pod.metadata.uid ? { uid: pod.metadata.uid } : {}) },
+      metadata: {
+        name: pod.metadata.name,
+        namespace: pod.metadata.namespace ?? 'default',
+        ...(pod.metadata.uid ? { uid: pod.metadata.uid } : {}),
+      },
       target: { kind: 'Node', name: node.metadata.name },
     };
     try {
@@ -103,7 +116,12 @@ export function createScheduler(context: ControllerContext): Scheduler {
     const pod = podInformer.get(key);
     if (!pod || !isMine(pod) || assumed.has(key)) return;
     if (pod.spec.schedulingGates?.length) {
-      await setCondition(pod, { type: 'PodScheduled', status: 'False', reason: 'SchedulingGated', message: 'Scheduling is blocked due to non-empty scheduling gates' });
+      await setCondition(pod, {
+        type: 'PodScheduled',
+        status: 'False',
+        reason: 'SchedulingGated',
+        message: 'Scheduling is blocked due to non-empty scheduling gates',
+      });
       return;
     }
     const infos = picture();
@@ -132,7 +150,8 @@ export function createScheduler(context: ControllerContext): Scheduler {
           added: (pod) => (isMine(pod) ? queue.add(objectKey(pod)) : forget(pod)),
           updated: (old, pod) => {
             if (!isMine(pod)) forget(pod);
-            else if (!deepEqual(old.spec, pod.spec) || !deepEqual(old.metadata.labels, pod.metadata.labels)) queue.add(objectKey(pod));
+            else if (!deepEqual(old.spec, pod.spec) || !deepEqual(old.metadata.labels, pod.metadata.labels))
+              queue.add(objectKey(pod));
             if (!isFinished(old) && isFinished(pod)) tryAgain();
           },
           deleted: (pod) => {
@@ -188,14 +207,18 @@ function refOf(pod: Pod): { namespace: string; name: string } {
 }
 
 /** Upstream's text for nodes a plugin's PreFilter left out. */
-const LEFT_OUT: Rejection = { reasons: ["node(s) didn't satisfy plugin(s) [NodeAffinity]"], helpedByPreemption: false };
+const LEFT_OUT: Rejection = {
+  reasons: ["node(s) didn't satisfy plugin(s) [NodeAffinity]"],
+  helpedByPreemption: false,
+};
 
 function filterNodes(pod: Pod, infos: readonly NodeInfo[]): { fitting: NodeInfo[]; rejections: Rejection[] } {
   const pinned = pinnedNodes(pod);
   const fitting: NodeInfo[] = [];
   const rejections: Rejection[] = [];
   for (const info of infos) {
-    const rejection = pinned && !pinned.has(info.node.metadata.name) ? LEFT_OUT : rejectionOf(pod, info, infos);
+    const rejection =
+      pinned && !pinned.has(info.node.metadata.name) ? LEFT_OUT : rejectionOf(pod, info, infos);
     if (rejection) rejections.push(rejection);
     else fitting.push(info);
   }

@@ -24,15 +24,25 @@ const SCORERS: readonly Scorer[] = [
 ];
 
 /** Picks the best of the nodes the pod fits on; `random` (0 ≤ r < 1) decides among equals. Models pkg/scheduler selectHost. */
-export function bestNode(pod: Pod, candidates: readonly NodeInfo[], nodes: readonly NodeInfo[], random: () => number): NodeInfo | undefined {
+export function bestNode(
+  pod: Pod,
+  candidates: readonly NodeInfo[],
+  nodes: readonly NodeInfo[],
+  random: () => number,
+): NodeInfo | undefined {
   if (candidates.length <= 1) return candidates[0];
   const totals = candidates.map(() => 0);
   for (const scorer of SCORERS) {
     const raw = candidates.map((info) => scorer.score(pod, info, nodes));
     const [least, most] = [Math.min(...raw), Math.max(...raw)];
     for (const [index, points] of raw.entries()) {
-      const stretched = scorer.absolute ? points : most === least ? 0 : ((points - least) * MAX_SCORE) / (most - least);
-      totals[index] = (totals[index] ?? 0) + scorer.weight * (scorer.inverse ? MAX_SCORE - stretched : stretched);
+      const stretched = scorer.absolute
+        ? points
+        : most === least
+          ? 0
+          : ((points - least) * MAX_SCORE) / (most - least);
+      totals[index] =
+        (totals[index] ?? 0) + scorer.weight * (scorer.inverse ? MAX_SCORE - stretched : stretched);
     }
   }
   const top = Math.max(...totals);
@@ -41,19 +51,29 @@ export function bestNode(pod: Pod, candidates: readonly NodeInfo[], nodes: reado
 }
 
 function untoleratedPreferences(pod: Pod, { node }: NodeInfo): number {
-  return (node.spec.taints ?? []).filter((taint) => taint.effect === 'PreferNoSchedule' && !pod.spec.tolerations?.some((toleration) => tolerates(toleration, taint))).length;
+  return (node.spec.taints ?? []).filter(
+    (taint) =>
+      taint.effect === 'PreferNoSchedule' &&
+      !pod.spec.tolerations?.some((toleration) => tolerates(toleration, taint)),
+  ).length;
 }
 
 function preferredNodeAffinity(pod: Pod, { node }: NodeInfo): number {
   const preferred = pod.spec.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
-  return preferred.reduce((sum, { weight, preference }) => sum + (nodeSelectorTermMatches(preference, node) ? weight : 0), 0);
+  return preferred.reduce(
+    (sum, { weight, preference }) => sum + (nodeSelectorTermMatches(preference, node) ? weight : 0),
+    0,
+  );
 }
 
 function preferredPodAffinity(pod: Pod, { node }: NodeInfo, nodes: readonly NodeInfo[]): number {
   const near = pod.spec.affinity?.podAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
   const far = pod.spec.affinity?.podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
   const points = (terms: typeof near): number =>
-    terms.reduce((sum, { weight, podAffinityTerm }) => sum + weight * podsInDomain(podAffinityTerm, pod, node, nodes), 0);
+    terms.reduce(
+      (sum, { weight, podAffinityTerm }) => sum + weight * podsInDomain(podAffinityTerm, pod, node, nodes),
+      0,
+    );
   return points(near) - points(far);
 }
 

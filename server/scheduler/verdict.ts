@@ -10,7 +10,9 @@ export function unschedulableMessage(nodeCount: number, rejections: readonly Rej
   const reasons = histogram(rejections.flatMap((rejection) => rejection.reasons));
   const verdicts = histogram(
     rejections.map((rejection) =>
-      rejection.helpedByPreemption ? 'No preemption victims found for incoming pod' : 'Preemption is not helpful for scheduling',
+      rejection.helpedByPreemption
+        ? 'No preemption victims found for incoming pod'
+        : 'Preemption is not helpful for scheduling',
     ),
   );
   return `${available} ${reasons}. no new claims to deallocate, preemption: ${available} ${verdicts}.`;

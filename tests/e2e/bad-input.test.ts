@@ -1,7 +1,6 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { createServer } from 'node:net';
-import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,7 +8,12 @@ import { parse } from 'yaml';
 import { type CommandResult, type Kubectl, type Product, run, startProduct } from '../support/product.ts';
 
 function start(env: NodeJS.ProcessEnv): Promise<CommandResult> {
-  return run(process.execPath, ['scripts/start.mjs'], { PATH: process.env.PATH, HOME: '/nonexistent', ...env }, 20);
+  return run(
+    process.execPath,
+    ['scripts/start.mjs'],
+    { PATH: process.env.PATH, HOME: '/nonexistent', ...env },
+    20,
+  );
 }
 
 describe('a start that cannot be', () => {
@@ -33,7 +37,9 @@ describe('a start that cannot be', () => {
     writeFileSync(join(folder, 'file'), '');
     const { code, stderr } = await start({ DATA_DIR: join(folder, 'file', 'below'), PORT: '0' });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^kube-classroom: DATA_DIR \S+\/file\/below cannot be written: .*\n {2}To mend it: make it writable for this user, or set DATA_DIR to another folder\.\n$/);
+    expect(stderr).toMatch(
+      /^kube-classroom: DATA_DIR \S+\/file\/below cannot be written: .*\n {2}To mend it: make it writable for this user, or set DATA_DIR to another folder\.\n$/,
+    );
   });
 
   it('refuses a HOST that is not loopback', async () => {
@@ -58,10 +64,13 @@ describe('a start that cannot be', () => {
 
   it('names an unsupported Node', async () => {
     const script = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.19.0' } }); await import('./scripts/start.mjs');`;
-    const { code, stderr } = await run(process.execPath, ['--input-type=module', '-e', script], { PATH: process.env.PATH });
+    const { code, stderr } = await run(process.execPath, ['--input-type=module', '-e', script], {
+      PATH: process.env.PATH,
+    });
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: 'kube-classroom: Node 18.19.0 is not supported.\n  To mend it: install Node 20.20 or later of the 20 line, or 22.12 or later.\n',
+      stderr:
+        'kube-classroom: Node 18.19.0 is not supported.\n  To mend it: install Node 20.20 or later of the 20 line, or 22.12 or later.\n',
     });
   });
 });
@@ -92,7 +101,11 @@ describe('requests that cannot be', () => {
   const agent = new Agent({ keepAlive: true });
   afterAll(() => agent.destroy());
 
-  function ask(method: string, path: string, options: { body?: string | Buffer; headers?: Record<string, string>; absolute?: boolean } = {}): Promise<{ status: number; body: string }> {
+  function ask(
+    method: string,
+    path: string,
+    options: { body?: string | Buffer; headers?: Record<string, string>; absolute?: boolean } = {},
+  ): Promise<{ status: number; body: string }> {
     return new Promise((resolve, reject) => {
       const call = request(
         {
@@ -103,7 +116,11 @@ describe('requests that cannot be', () => {
           ca: api.ca,
           agent,
           servername: 'localhost',
-          headers: { authorization: `Bearer ${api.token}`, 'content-type': 'application/json', ...options.headers },
+          headers: {
+            authorization: `Bearer ${api.token}`,
+            'content-type': 'application/json',
+            ...options.headers,
+          },
         },
         (response) => {
           let body = '';
@@ -120,11 +137,32 @@ describe('requests that cannot be', () => {
   const pods = '/api/v1/namespaces/default/pods';
   const cases: [string, string, string, Parameters<typeof ask>[2], number][] = [
     ['a body that is no JSON', 'POST', pods, { body: '{"kind":' }, 400],
-    ['a body of another kind', 'POST', pods, { body: '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}' }, 400],
+    [
+      'a body of another kind',
+      'POST',
+      pods,
+      { body: '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}' },
+      400,
+    ],
     ['an empty body', 'POST', pods, { body: '' }, 400],
     ['a body of 4 MiB', 'POST', pods, { body: `{"x":"${'y'.repeat(4 * 1024 * 1024)}"}` }, 413],
-    ['bytes that pretend to be protobuf', 'POST', pods, { body: Buffer.from('6b38730000ff00ff', 'hex'), headers: { 'content-type': 'application/vnd.kubernetes.protobuf' } }, 400],
-    ['an unknown media type', 'POST', pods, { body: 'a', headers: { 'content-type': 'application/x-thing' } }, 415],
+    [
+      'bytes that pretend to be protobuf',
+      'POST',
+      pods,
+      {
+        body: Buffer.from('6b38730000ff00ff', 'hex'),
+        headers: { 'content-type': 'application/vnd.kubernetes.protobuf' },
+      },
+      400,
+    ],
+    [
+      'an unknown media type',
+      'POST',
+      pods,
+      { body: 'a', headers: { 'content-type': 'application/x-thing' } },
+      415,
+    ],
     ['an unknown resource', 'GET', '/api/v1/namespaces/default/things', {}, 404],
     ['an unknown group', 'GET', '/apis/example.org/v1/things', {}, 404],
     ['an unknown path', 'GET', '/nothing', {}, 404],
@@ -137,11 +175,20 @@ describe('requests that cannot be', () => {
     ['nobody', 'GET', pods, { headers: { authorization: '' } }, 403],
     ['a bad selector', 'GET', `${pods}?labelSelector=a%3D%3D%3D%3Db`, {}, 400],
     ['a bad limit', 'GET', `${pods}?limit=many`, {}, 400],
-    ['a patch that is none', 'PATCH', `${pods}/x`, { body: '{}', headers: { 'content-type': 'application/json' } }, 415],
+    [
+      'a patch that is none',
+      'PATCH',
+      `${pods}/x`,
+      { body: '{}', headers: { 'content-type': 'application/json' } },
+      415,
+    ],
   ];
   it.each(cases)('refuses %s', async (_what, method, path, options, status) => {
     const answer = await ask(method, path, options);
-    expect({ status: answer.status, body: answer.body.slice(0, 300) }).toEqual({ status, body: expect.any(String) as string });
+    expect({ status: answer.status, body: answer.body.slice(0, 300) }).toEqual({
+      status,
+      body: expect.any(String) as string,
+    });
   });
 
   it('still serves after all of it', async () => {

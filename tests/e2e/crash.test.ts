@@ -19,7 +19,14 @@ describe('kill -9', () => {
   /** Starts the product and kills its cluster process `milliseconds` after it appeared. */
   async function startAndKill(milliseconds: number): Promise<void> {
     const web = spawn(process.execPath, ['scripts/start.mjs'], {
-      env: { PATH: process.env.PATH, HOME: dataDir, DATA_DIR: dataDir, PORT: '0', API_PORT: '0', CLOUD_SPEED: '0' },
+      env: {
+        PATH: process.env.PATH,
+        HOME: dataDir,
+        DATA_DIR: dataDir,
+        PORT: '0',
+        API_PORT: '0',
+        CLOUD_SPEED: '0',
+      },
       stdio: 'ignore',
     });
     const gone = new Promise((resolve) => web.once('exit', resolve));
@@ -71,11 +78,20 @@ describe('kill -9', () => {
       product = await startProduct({ dataDir });
       kubectl = await product.kubectl();
     }
-    const present = new Set((await kubectl('get', 'configmaps', '-o', 'jsonpath={.items[*].metadata.name}')).split(' '));
+    const present = new Set(
+      (await kubectl('get', 'configmaps', '-o', 'jsonpath={.items[*].metadata.name}')).split(' '),
+    );
     expect(acknowledged.filter((name) => !present.has(name))).toEqual([]);
     expect(acknowledged.length).toBeGreaterThan(0);
     await kubectl('rollout', 'status', 'deployment/web', '--timeout=90s');
-    const images = await kubectl('get', 'pods', '-l', 'app=web', '-o', 'jsonpath={.items[*].spec.containers[0].image}');
+    const images = await kubectl(
+      'get',
+      'pods',
+      '-l',
+      'app=web',
+      '-o',
+      'jsonpath={.items[*].spec.containers[0].image}',
+    );
     expect(new Set(images.split(' '))).toEqual(new Set([`nginx:1.29.${ROUNDS - 1}`]));
   });
 
@@ -83,7 +99,11 @@ describe('kill -9', () => {
     const running = product as Product;
     const cluster = running.clusterPid();
     running.web.kill('SIGKILL');
-    await eventually('the end of the cluster process', async () => !existsSync(`/proc/${cluster}`) || isZombie(cluster), 15);
+    await eventually(
+      'the end of the cluster process',
+      async () => !existsSync(`/proc/${cluster}`) || isZombie(cluster),
+      15,
+    );
     product = undefined;
   });
 });

@@ -21,7 +21,18 @@ describe('machines and their nodes', () => {
   });
 
   const workers = async (): Promise<string[]> =>
-    (await tenant('get', 'nodes', '-l', '!node-role.kubernetes.io/control-plane', '-o', 'jsonpath={.items[*].metadata.name}')).split(' ').filter(Boolean);
+    (
+      await tenant(
+        'get',
+        'nodes',
+        '-l',
+        '!node-role.kubernetes.io/control-plane',
+        '-o',
+        'jsonpath={.items[*].metadata.name}',
+      )
+    )
+      .split(' ')
+      .filter(Boolean);
   const ccm = (replicas: number): Promise<string> =>
     management('scale', 'deployment', 'kubevirt-cloud-controller-manager', `--replicas=${replicas}`);
   const taintsOf = async (node: string): Promise<string[]> =>
@@ -30,11 +41,23 @@ describe('machines and their nodes', () => {
   // kubernetes-sigs/cluster-api#8009
   it('keeps a provider id set by hand: the Machine runs, the cloud’s taint stays', async () => {
     await ccm(0);
-    await management('wait', '--for=delete', 'pod', '-l', 'app=kubevirt-cloud-controller-manager', '--timeout=60s');
+    await management(
+      'wait',
+      '--for=delete',
+      'pod',
+      '-l',
+      'app=kubevirt-cloud-controller-manager',
+      '--timeout=60s',
+    );
     await management('scale', 'machinedeployment', `${cluster}-md-0`, '--replicas=1');
     const node = await eventually('a worker', async () => (await workers())[0]);
     await tenant('wait', '--for=condition=Ready', `node/${node}`, '--timeout=60s');
-    await management('wait', '--for=jsonpath={.status.phase}=Provisioned', `machine/${node}`, '--timeout=60s');
+    await management(
+      'wait',
+      '--for=jsonpath={.status.phase}=Provisioned',
+      `machine/${node}`,
+      '--timeout=60s',
+    );
     expect(await management('get', 'machine', node, '-o', 'jsonpath={.status.nodeRef}')).toBe('');
 
     await tenant('patch', 'node', node, '-p', JSON.stringify({ spec: { providerID: `kubevirt://${node}` } }));
@@ -47,16 +70,32 @@ describe('machines and their nodes', () => {
     const managers = JSON.parse(await tenant('get', 'node', node, '-o', 'json', '--show-managed-fields')) as {
       metadata: { managedFields: { manager: string; fieldsV1: object }[] };
     };
-    const writers = managers.metadata.managedFields.filter((entry) => JSON.stringify(entry.fieldsV1).includes('f:providerID'));
+    const writers = managers.metadata.managedFields.filter((entry) =>
+      JSON.stringify(entry.fieldsV1).includes('f:providerID'),
+    );
     expect(writers.map((entry) => entry.manager)).toEqual(['kubectl-patch']);
   });
 
   it('initialises a node again when its taint is put back', async () => {
     const [node = ''] = await workers();
     const count = async (): Promise<number> =>
-      Number((await tenant('get', 'events', '--field-selector', `reason=Synced,involvedObject.name=${node}`, '-o', 'jsonpath={.items[0].count}')) || 0);
+      Number(
+        (await tenant(
+          'get',
+          'events',
+          '--field-selector',
+          `reason=Synced,involvedObject.name=${node}`,
+          '-o',
+          'jsonpath={.items[0].count}',
+        )) || 0,
+      );
     const before = await eventually('the first Synced', async () => (await count()) || undefined);
-    await tenant('taint', 'node', node, 'node.cloudprovider.kubernetes.io/uninitialized=true:PreferNoSchedule');
+    await tenant(
+      'taint',
+      'node',
+      node,
+      'node.cloudprovider.kubernetes.io/uninitialized=true:PreferNoSchedule',
+    );
     await eventually('another Synced', async () => (await count()) === before + 1);
     expect(await taintsOf(node)).toEqual([]);
   });

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const { kubectlFolder } = (await import(join(root, 'scripts/kubectl.mjs'))) as { kubectlFolder: () => Promise<string | undefined> };
+const { kubectlFolder } = (await import(join(root, 'scripts/kubectl.mjs'))) as {
+  kubectlFolder: () => Promise<string | undefined>;
+};
 
 export interface CommandResult {
   code: number | null;
@@ -42,9 +44,19 @@ export class CommandError extends Error {
 }
 
 /** Runs a program to its end. */
-export function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv, timeoutSeconds = 60): Promise<CommandResult> {
+export function run(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  timeoutSeconds = 60,
+): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: timeoutSeconds * 1000, cwd: root });
+    const child = spawn(command, args, {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: timeoutSeconds * 1000,
+      cwd: root,
+    });
     let [stdout, stderr] = ['', ''];
     child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
     child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
@@ -54,11 +66,21 @@ export function run(command: string, args: readonly string[], env: NodeJS.Proces
 }
 
 /** Starts the product and waits for the line it prints when ready. Without `dataDir` a temporary one is made. */
-export async function startProduct(options: { dataDir?: string; env?: NodeJS.ProcessEnv } = {}): Promise<Product> {
+export async function startProduct(
+  options: { dataDir?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<Product> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'kube-classroom-'));
   const web = spawn(process.execPath, ['scripts/start.mjs'], {
     cwd: root,
-    env: { PATH: process.env.PATH, HOME: dataDir, DATA_DIR: dataDir, PORT: '0', API_PORT: '0', CLOUD_SPEED: '0', ...options.env },
+    env: {
+      PATH: process.env.PATH,
+      HOME: dataDir,
+      DATA_DIR: dataDir,
+      PORT: '0',
+      API_PORT: '0',
+      CLOUD_SPEED: '0',
+      ...options.env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const url = await readyUrl(web);
@@ -70,7 +92,8 @@ export async function startProduct(options: { dataDir?: string; env?: NodeJS.Pro
     token,
     web,
     clusterPid: () => childOf(web.pid ?? 0),
-    get: (path, init = {}) => fetch(`${url}${path}`, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } }),
+    get: (path, init = {}) =>
+      fetch(`${url}${path}`, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } }),
     async kubectl(cluster = 'tenant') {
       const response = await product.get(`/api/kubeconfig?cluster=${cluster}`);
       const text = await response.text();
@@ -103,7 +126,10 @@ function readyUrl(web: ChildProcess): Promise<string> {
 
 /** The one child of a process (Linux). */
 export function childOf(pid: number): number {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .trim()
+    .split(' ')
+    .filter(Boolean);
   for (const child of children) {
     if (readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('cluster/main.ts')) return Number(child);
   }
@@ -117,20 +143,30 @@ export async function bindKubectl(kubeconfigText: string): Promise<Kubectl> {
   const kubeconfig = join(home, 'config');
   writeFileSync(kubeconfig, kubeconfigText, { mode: 0o600 });
   const folder = await kubectlFolder();
-  const env = { PATH: [folder, process.env.PATH].filter(Boolean).join(':'), HOME: home, KUBECONFIG: kubeconfig };
+  const env = {
+    PATH: [folder, process.env.PATH].filter(Boolean).join(':'),
+    HOME: home,
+    KUBECONFIG: kubeconfig,
+  };
   const kubectl = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await run('kubectl', args, env);
-    if (code !== 0) throw new CommandError(`kubectl ${args.join(' ')} exited with ${code}: ${stderr}${stdout}`);
+    if (code !== 0)
+      throw new CommandError(`kubectl ${args.join(' ')} exited with ${code}: ${stderr}${stdout}`);
     return stdout;
   };
   return Object.assign(kubectl, {
     kubeconfig,
-    bash: (line: string, timeoutSeconds = 60) => run('bash', ['-o', 'pipefail', '-c', line], env, timeoutSeconds),
+    bash: (line: string, timeoutSeconds = 60) =>
+      run('bash', ['-o', 'pipefail', '-c', line], env, timeoutSeconds),
   });
 }
 
 /** Asks again until `ask` gives something, at most `seconds` long: for what the outside can only see by asking. */
-export async function eventually<T>(what: string, ask: () => Promise<T | undefined | false>, seconds = 30): Promise<T> {
+export async function eventually<T>(
+  what: string,
+  ask: () => Promise<T | undefined | false>,
+  seconds = 30,
+): Promise<T> {
   const end = Date.now() + seconds * 1000;
   for (;;) {
     const found = await ask();

@@ -198,11 +198,17 @@ function encodeContinue(lastKey: string, prefix: string, revision: number): stri
 }
 
 function decodeContinue(text: string, prefix: string): { revision: number; after: string } {
+  const foreign = text.search(/[^\w-]/);
+  if (foreign >= 0)
+    throw badRequest(`continue key is not valid: illegal base64 data at input byte ${foreign}`);
+  const json = Buffer.from(text, 'base64url').toString('utf8');
   let token: Partial<ContinueToken>;
   try {
-    token = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Partial<ContinueToken>;
-  } catch (error) {
-    throw badRequest(`continue key is not valid: ${error instanceof Error ? error.message : String(error)}`);
+    token = JSON.parse(json) as Partial<ContinueToken>;
+  } catch {
+    throw badRequest(
+      `continue key is not valid: invalid character '${[...json][0] ?? ''}' looking for beginning of value`,
+    );
   }
   if (token === null || typeof token !== 'object' || token.v !== 'meta.k8s.io/v1') {
     throw badRequest(

@@ -1,5 +1,5 @@
 import type { Client } from '#server/client';
-import { type ConfigMap, configMaps, type Pod, pods, serviceAccounts } from '#server/kube';
+import { type ConfigMap, type Pod, serviceAccounts } from '#server/kube';
 
 /** A ConfigMap in `default`. */
 export function configMap(
@@ -28,5 +28,3 @@ export function pod(name: string, overrides: Partial<Pod['spec']> = {}): Pod {
 export async function allowPods(client: Client): Promise<void> {
   await client.create(serviceAccounts, { metadata: { name: 'default', namespace: 'default' } });
 }
-
-export { configMaps, pods };

@@ -76,13 +76,19 @@ export function parseKubeadmConfig(text: string): {
   init: InitConfiguration | undefined;
   join: JoinConfiguration | undefined;
 } {
-  const result: ReturnType<typeof parseKubeadmConfig> = { cluster: undefined, init: undefined, join: undefined };
+  const result: ReturnType<typeof parseKubeadmConfig> = {
+    cluster: undefined,
+    init: undefined,
+    join: undefined,
+  };
   for (const document of parseAllDocuments(text)) {
     const value = document.toJS({ maxAliasCount: 0 }) as { apiVersion?: string; kind?: string } | null;
     if (!value) continue;
     if (value.apiVersion !== 'kubeadm.k8s.io/v1beta4' && value.apiVersion !== 'kubeadm.k8s.io/v1beta3') {
       if (value.apiVersion?.startsWith('kubeadm.k8s.io/')) {
-        throw new KubeadmConfigError(`your configuration file uses the API version ${value.apiVersion}, which this kubeadm does not know`);
+        throw new KubeadmConfigError(
+          `your configuration file uses the API version ${value.apiVersion}, which this kubeadm does not know`,
+        );
       }
       continue;
     }
@@ -100,7 +106,10 @@ function check<T>(schema: z.ZodType<T>, value: unknown): T {
 }
 
 /** Command-line flags: the defaults, with extra arguments replacing those of the same name, sorted as kubeadm does. */
-export function mergeFlags(defaults: Readonly<Record<string, string>>, extra: readonly { name: string; value: string }[]): string[] {
+export function mergeFlags(
+  defaults: Readonly<Record<string, string>>,
+  extra: readonly { name: string; value: string }[],
+): string[] {
   const merged = new Map(Object.entries(defaults));
   for (const { name, value } of extra) merged.set(name, value);
   return [...merged].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => `--${name}=${value}`);

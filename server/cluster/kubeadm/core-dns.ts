@@ -11,7 +11,12 @@ export function coreDnsObjects(options: { clusterDns: string; dnsDomain: string 
   const kubeSystem = { namespace: 'kube-system' };
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'coredns', ...kubeSystem } },
-    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'coredns', ...kubeSystem }, data: { Corefile: corefile(options.dnsDomain) } },
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'coredns', ...kubeSystem },
+      data: { Corefile: corefile(options.dnsDomain) },
+    },
     clusterRole(),
     {
       apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -57,7 +62,12 @@ function clusterRole(): UnstructuredObject {
     { apiGroups: [''], resources: ['endpoints', 'services', 'pods', 'namespaces'], verbs: ['list', 'watch'] },
     { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
   ];
-  return { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'system:coredns' }, rules };
+  return {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: 'system:coredns' },
+    rules,
+  };
 }
 
 function dnsService(clusterIP: string): UnstructuredObject {
@@ -76,7 +86,11 @@ function dnsService(clusterIP: string): UnstructuredObject {
     metadata: {
       name: 'kube-dns',
       namespace: 'kube-system',
-      labels: { 'k8s-app': 'kube-dns', 'kubernetes.io/cluster-service': 'true', 'kubernetes.io/name': 'CoreDNS' },
+      labels: {
+        'k8s-app': 'kube-dns',
+        'kubernetes.io/cluster-service': 'true',
+        'kubernetes.io/name': 'CoreDNS',
+      },
       annotations: { 'prometheus.io/port': '9153', 'prometheus.io/scrape': 'true' },
     },
     spec,
@@ -132,7 +146,9 @@ function deployment(): UnstructuredObject {
               {
                 weight: 100,
                 podAffinityTerm: {
-                  labelSelector: { matchExpressions: [{ key: 'k8s-app', operator: 'In', values: ['kube-dns'] }] },
+                  labelSelector: {
+                    matchExpressions: [{ key: 'k8s-app', operator: 'In', values: ['kube-dns'] }],
+                  },
                   topologyKey: 'kubernetes.io/hostname',
                 },
               },
@@ -141,7 +157,12 @@ function deployment(): UnstructuredObject {
         },
         containers: [container],
         dnsPolicy: 'Default',
-        volumes: [{ name: 'config-volume', configMap: { name: 'coredns', items: [{ key: 'Corefile', path: 'Corefile' }] } }],
+        volumes: [
+          {
+            name: 'config-volume',
+            configMap: { name: 'coredns', items: [{ key: 'Corefile', path: 'Corefile' }] },
+          },
+        ],
       },
     },
   };

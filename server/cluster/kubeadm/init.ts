@@ -1,14 +1,32 @@
 import { stringify } from 'yaml';
 import type { Client } from '#server/client';
-import { clusterRoleBindings, type KubeObject, nodes, type Node, type UnstructuredObject } from '#server/kube';
-import { publicKeyFromPrivate } from '#server/pki';
+import {
+  clusterRoleBindings,
+  type KubeObject,
+  type Node,
+  nodes,
+  type UnstructuredObject,
+} from '#server/kube';
 import type { FileSystem } from '#server/node';
+import { publicKeyFromPrivate } from '#server/pki';
 import { applyObjects } from '../apply.ts';
-import { type ClusterConfiguration, type InitConfiguration, KubeadmConfigError, type NodeRegistration, parseKubeadmConfig } from './config.ts';
+import {
+  type ClusterConfiguration,
+  type InitConfiguration,
+  KubeadmConfigError,
+  type NodeRegistration,
+  parseKubeadmConfig,
+} from './config.ts';
 import { coreDnsObjects } from './core-dns.ts';
 import { kubeconfigFiles } from './kubeconfigs.ts';
 import { controlPlaneManifests } from './manifests.ts';
-import { addressOf, kubeletConfiguration, readTextFile, STATIC_PODS_FOLDER, writeKubeletFiles } from './node-files.ts';
+import {
+  addressOf,
+  kubeletConfiguration,
+  readTextFile,
+  STATIC_PODS_FOLDER,
+  writeKubeletFiles,
+} from './node-files.ts';
 
 /** What kubeadm needs of the machine it runs on. */
 export interface KubeadmMachine {
@@ -34,11 +52,19 @@ const CONTROL_PLANE_TAINT = { key: 'node-role.kubernetes.io/control-plane', effe
  * Throws KubeadmConfigError; StatusError or ConnectionError when the API server cannot be set up.
  * Models kubernetes/cmd/kubeadm/app/cmd/phases/init.
  */
-export async function kubeadmInit(machine: KubeadmMachine, configPath: string, print: (text: string) => void): Promise<void> {
+export async function kubeadmInit(
+  machine: KubeadmMachine,
+  configPath: string,
+  print: (text: string) => void,
+): Promise<void> {
   const text = readTextFile(machine.files, configPath);
-  if (text === undefined) throw new KubeadmConfigError(`unable to read config from "${configPath}": no such file or directory`);
+  if (text === undefined)
+    throw new KubeadmConfigError(`unable to read config from "${configPath}": no such file or directory`);
   const { cluster = undefined, init } = parseKubeadmConfig(text);
-  if (!cluster || !init) throw new KubeadmConfigError('no InitConfiguration or ClusterConfiguration kind was found in the YAML file');
+  if (!cluster || !init)
+    throw new KubeadmConfigError(
+      'no InitConfiguration or ClusterConfiguration kind was found in the YAML file',
+    );
   const registration = withDefaults(init, machine.hostname);
   const ip = init.localAPIEndpoint.advertiseAddress ?? machine.ip;
   const server = `https://${ip}:${init.localAPIEndpoint.bindPort}`;
@@ -48,11 +74,22 @@ export async function kubeadmInit(machine: KubeadmMachine, configPath: string, p
   const authority = readAuthority(machine.files);
   if (!machine.files.exists('/etc/kubernetes/kubelet.conf')) {
     print('[kubeconfig] Using kubeconfig folder "/etc/kubernetes"\n');
-    const made = await kubeconfigFiles({ authority, clusterName: cluster.clusterName, server, nodeName: registration.name, now: machine.now() });
-    for (const [path, content] of Object.entries(made)) machine.files.writeFile(path, content, { mode: 0o600 });
+    const made = await kubeconfigFiles({
+      authority,
+      clusterName: cluster.clusterName,
+      server,
+      nodeName: registration.name,
+      now: machine.now(),
+    });
+    for (const [path, content] of Object.entries(made))
+      machine.files.writeFile(path, content, { mode: 0o600 });
   }
   writeKubeletFiles(machine.files, { registration, clusterDns, dnsDomain: cluster.networking.dnsDomain });
-  const manifests = controlPlaneManifests(cluster, { name: registration.name, ip, bindPort: init.localAPIEndpoint.bindPort });
+  const manifests = controlPlaneManifests(cluster, {
+    name: registration.name,
+    ip,
+    bindPort: init.localAPIEndpoint.bindPort,
+  });
   for (const [file, content] of Object.entries(manifests)) {
     machine.files.writeFile(`${STATIC_PODS_FOLDER}/${file}`, content, { mode: 0o600 });
   }
@@ -69,7 +106,12 @@ export async function kubeadmInit(machine: KubeadmMachine, configPath: string, p
     applyObjects(admin, clusterInfo(cluster, authority.certPem, server), FIELD_MANAGER),
     ...(init.skipPhases.includes('addon') || init.skipPhases.includes('addon/coredns')
       ? []
-      : [applyObjects(admin, coreDnsObjects({ clusterDns, dnsDomain: cluster.networking.dnsDomain }), { ...FIELD_MANAGER, onlyCreate: true })]),
+      : [
+          applyObjects(admin, coreDnsObjects({ clusterDns, dnsDomain: cluster.networking.dnsDomain }), {
+            ...FIELD_MANAGER,
+            onlyCreate: true,
+          }),
+        ]),
     markControlPlane(admin, registration),
   ]);
   print('\nYour Kubernetes control-plane has initialized successfully!\n');
@@ -93,9 +135,13 @@ export function nodeName(registration: NodeRegistration, hostname: string): stri
 function readAuthority(files: FileSystem): { certPem: string; keyPem: string } {
   const certPem = readTextFile(files, `${PKI}/ca.crt`);
   const keyPem = readTextFile(files, `${PKI}/ca.key`);
-  if (!certPem || !keyPem) throw new KubeadmConfigError(`${PKI}/ca.crt and ca.key must be there before this machine can start a control plane`);
+  if (!certPem || !keyPem)
+    throw new KubeadmConfigError(
+      `${PKI}/ca.crt and ca.key must be there before this machine can start a control plane`,
+    );
   const serviceAccountKey = readTextFile(files, `${PKI}/sa.key`);
-  if (serviceAccountKey && !files.exists(`${PKI}/sa.pub`)) files.writeFile(`${PKI}/sa.pub`, publicKeyFromPrivate(serviceAccountKey));
+  if (serviceAccountKey && !files.exists(`${PKI}/sa.pub`))
+    files.writeFile(`${PKI}/sa.pub`, publicKeyFromPrivate(serviceAccountKey));
   return { certPem, keyPem };
 }
 
@@ -109,8 +155,13 @@ function clusterAdminsBinding(): UnstructuredObject {
   };
 }
 
-function uploadedConfiguration(cluster: ClusterConfiguration, text: string, clusterDns: string): UnstructuredObject[] {
-  const clusterConfiguration = text.split(/^---$/m).find((document) => /^kind: ClusterConfiguration$/m.test(document)) ?? '';
+function uploadedConfiguration(
+  cluster: ClusterConfiguration,
+  text: string,
+  clusterDns: string,
+): UnstructuredObject[] {
+  const clusterConfiguration =
+    text.split(/^---$/m).find((document) => /^kind: ClusterConfiguration$/m.test(document)) ?? '';
   return [
     configMap('kube-system', 'kubeadm-config', { ClusterConfiguration: clusterConfiguration.trimStart() }),
     configMap('kube-system', 'kubelet-config', {
@@ -126,7 +177,11 @@ function configMap(namespace: string, name: string, data: Record<string, string>
 }
 
 const JOINERS = [
-  { apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:bootstrappers:kubeadm:default-node-token' },
+  {
+    apiGroup: 'rbac.authorization.k8s.io',
+    kind: 'Group',
+    name: 'system:bootstrappers:kubeadm:default-node-token',
+  },
   { apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:nodes' },
 ];
 
@@ -161,7 +216,11 @@ function bootstrapTokenRbac(): UnstructuredObject[] {
   });
   return [
     binding('kubeadm:kubelet-bootstrap', 'system:node-bootstrapper', bootstrappers),
-    binding('kubeadm:node-autoapprove-bootstrap', 'system:certificates.k8s.io:certificatesigningrequests:nodeclient', bootstrappers),
+    binding(
+      'kubeadm:node-autoapprove-bootstrap',
+      'system:certificates.k8s.io:certificatesigningrequests:nodeclient',
+      bootstrappers,
+    ),
     binding(
       'kubeadm:node-autoapprove-certificate-rotation',
       'system:certificates.k8s.io:certificatesigningrequests:selfnodeclient',
@@ -181,7 +240,9 @@ function bootstrapTokenRbac(): UnstructuredObject[] {
 function clusterInfo(cluster: ClusterConfiguration, caPem: string, server: string): KubeObject[] {
   const kubeconfig = stringify({
     apiVersion: 'v1',
-    clusters: [{ cluster: { 'certificate-authority-data': Buffer.from(caPem).toString('base64'), server }, name: '' }],
+    clusters: [
+      { cluster: { 'certificate-authority-data': Buffer.from(caPem).toString('base64'), server }, name: '' },
+    ],
     contexts: null,
     'current-context': '',
     kind: 'Config',
@@ -195,7 +256,9 @@ function clusterInfo(cluster: ClusterConfiguration, caPem: string, server: strin
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'Role',
       metadata: { name: role, namespace: 'kube-public' },
-      rules: [{ apiGroups: [''], resources: ['configmaps'], resourceNames: ['cluster-info'], verbs: ['get'] }],
+      rules: [
+        { apiGroups: [''], resources: ['configmaps'], resourceNames: ['cluster-info'], verbs: ['get'] },
+      ],
     } as UnstructuredObject,
     {
       apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -208,7 +271,10 @@ function clusterInfo(cluster: ClusterConfiguration, caPem: string, server: strin
 }
 
 /** Waits for the kubelet's Node, then labels and taints it. Models phases/markcontrolplane. */
-async function markControlPlane(client: Client, registration: NodeRegistration & { name: string }): Promise<void> {
+async function markControlPlane(
+  client: Client,
+  registration: NodeRegistration & { name: string },
+): Promise<void> {
   const node = await nodeRegistered(client, registration.name);
   const taints = [...(node.spec.taints ?? [])];
   for (const taint of registration.taints ?? []) {
@@ -218,7 +284,10 @@ async function markControlPlane(client: Client, registration: NodeRegistration &
   }
   const body = {
     metadata: {
-      labels: { 'node-role.kubernetes.io/control-plane': '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' },
+      labels: {
+        'node-role.kubernetes.io/control-plane': '',
+        'node.kubernetes.io/exclude-from-external-load-balancers': '',
+      },
       annotations: { 'kubeadm.alpha.kubernetes.io/cri-socket': registration.criSocket },
     },
     ...(taints.length > (node.spec.taints ?? []).length ? { spec: { taints } } : {}),
@@ -236,7 +305,11 @@ function nodeRegistered(client: Client, name: string): Promise<Node> {
         watch.stop();
         resolve(object);
       },
-      (error) => reject(error ?? new KubeadmConfigError(`the watch for node ${name} ended before the kubelet registered it`)),
+      (error) =>
+        reject(
+          error ??
+            new KubeadmConfigError(`the watch for node ${name} ended before the kubelet registered it`),
+        ),
     );
   });
 }

@@ -13,9 +13,14 @@ import { KUBELET_KUBECONFIG, readTextFile, writeKubeletFiles } from './node-file
  * Throws KubeadmConfigError; StatusError when the token is refused. Models kubernetes/cmd/kubeadm/app/cmd/phases/join
  * and, for the certificate, kubernetes/pkg/kubelet/certificate/bootstrap.
  */
-export async function kubeadmJoin(machine: KubeadmMachine, configPath: string, print: (text: string) => void): Promise<void> {
+export async function kubeadmJoin(
+  machine: KubeadmMachine,
+  configPath: string,
+  print: (text: string) => void,
+): Promise<void> {
   const text = readTextFile(machine.files, configPath);
-  if (text === undefined) throw new KubeadmConfigError(`unable to read config from "${configPath}": no such file or directory`);
+  if (text === undefined)
+    throw new KubeadmConfigError(`unable to read config from "${configPath}": no such file or directory`);
   const { join } = parseKubeadmConfig(text);
   if (!join) throw new KubeadmConfigError('no JoinConfiguration kind was found in the YAML file');
   const { token, apiServerEndpoint, caCertHashes, unsafeSkipCAVerification } = join.discovery.bootstrapToken;
@@ -28,7 +33,9 @@ export async function kubeadmJoin(machine: KubeadmMachine, configPath: string, p
   const caPem = authorityOf(info.data?.kubeconfig ?? '');
   const pin = `sha256:${certificateFingerprint(caPem)}`;
   if (!unsafeSkipCAVerification && !caCertHashes.includes(pin)) {
-    throw new KubeadmConfigError(`cluster CA found in cluster-info ConfigMap is invalid: none of the public keys "${pin}" are pinned`);
+    throw new KubeadmConfigError(
+      `cluster CA found in cluster-info ConfigMap is invalid: none of the public keys "${pin}" are pinned`,
+    );
   }
   machine.files.mkdir('/etc/kubernetes/pki', { recursive: true });
   machine.files.writeFile('/etc/kubernetes/pki/ca.crt', caPem);
@@ -67,15 +74,24 @@ const clusterInfoSchema = z.object({
   clusters: z.array(z.object({ cluster: z.object({ 'certificate-authority-data': z.string() }) })),
 });
 
-async function uploadedKubeletConfig(client: Client): Promise<{ clusterDNS?: string[]; clusterDomain?: string }> {
+async function uploadedKubeletConfig(
+  client: Client,
+): Promise<{ clusterDNS?: string[]; clusterDomain?: string }> {
   const uploaded = await client.get(configMaps, { namespace: 'kube-system', name: 'kubelet-config' });
   return parse(uploaded.data?.kubelet ?? '{}') as { clusterDNS?: string[]; clusterDomain?: string };
 }
 
 /** Creates a CertificateSigningRequest and waits until kube-controller-manager has approved and signed it. */
-async function requestClientCertificate(client: Client, name: string): Promise<{ certPem: string; keyPem: string }> {
+async function requestClientCertificate(
+  client: Client,
+  name: string,
+): Promise<{ certPem: string; keyPem: string }> {
   const keys = createKeyPair();
-  const request = await signRequest({ keys, commonName: `system:node:${name}`, organizations: ['system:nodes'] });
+  const request = await signRequest({
+    keys,
+    commonName: `system:node:${name}`,
+    organizations: ['system:nodes'],
+  });
   const created = await client.create(certificateSigningRequests, {
     metadata: { generateName: 'csr-' },
     spec: {
@@ -94,16 +110,23 @@ function issued(client: Client, request: CertificateSigningRequest): Promise<str
       certificateSigningRequests,
       { fieldSelector: `metadata.name=${request.metadata.name}` },
       ({ type, object }) => {
-        const bad = object.status?.conditions?.find((condition) => condition.type === 'Denied' || condition.type === 'Failed');
+        const bad = object.status?.conditions?.find(
+          (condition) => condition.type === 'Denied' || condition.type === 'Failed',
+        );
         if (type === 'DELETED' || bad) {
           watch.stop();
-          reject(new KubeadmConfigError(`certificate signing request ${request.metadata.name} is not approved: ${bad?.message ?? 'deleted'}`));
+          reject(
+            new KubeadmConfigError(
+              `certificate signing request ${request.metadata.name} is not approved: ${bad?.message ?? 'deleted'}`,
+            ),
+          );
         } else if (object.status?.certificate) {
           watch.stop();
           resolve(object.status.certificate);
         }
       },
-      (error) => reject(error ?? new KubeadmConfigError('the watch for the certificate ended before it was issued')),
+      (error) =>
+        reject(error ?? new KubeadmConfigError('the watch for the certificate ended before it was issued')),
     );
   });
 }

@@ -11,11 +11,36 @@ interface Identity {
 /** The kubeconfig files `kubeadm init` writes into /etc/kubernetes, and whom each one proves. */
 function identities(nodeName: string): Identity[] {
   return [
-    { file: 'admin.conf', user: 'kubernetes-admin', commonName: 'kubernetes-admin', organizations: ['kubeadm:cluster-admins'] },
-    { file: 'super-admin.conf', user: 'kubernetes-super-admin', commonName: 'kubernetes-super-admin', organizations: ['system:masters'] },
-    { file: 'kubelet.conf', user: `system:node:${nodeName}`, commonName: `system:node:${nodeName}`, organizations: ['system:nodes'] },
-    { file: 'controller-manager.conf', user: 'system:kube-controller-manager', commonName: 'system:kube-controller-manager', organizations: [] },
-    { file: 'scheduler.conf', user: 'system:kube-scheduler', commonName: 'system:kube-scheduler', organizations: [] },
+    {
+      file: 'admin.conf',
+      user: 'kubernetes-admin',
+      commonName: 'kubernetes-admin',
+      organizations: ['kubeadm:cluster-admins'],
+    },
+    {
+      file: 'super-admin.conf',
+      user: 'kubernetes-super-admin',
+      commonName: 'kubernetes-super-admin',
+      organizations: ['system:masters'],
+    },
+    {
+      file: 'kubelet.conf',
+      user: `system:node:${nodeName}`,
+      commonName: `system:node:${nodeName}`,
+      organizations: ['system:nodes'],
+    },
+    {
+      file: 'controller-manager.conf',
+      user: 'system:kube-controller-manager',
+      commonName: 'system:kube-controller-manager',
+      organizations: [],
+    },
+    {
+      file: 'scheduler.conf',
+      user: 'system:kube-scheduler',
+      commonName: 'system:kube-scheduler',
+      organizations: [],
+    },
   ];
 }
 

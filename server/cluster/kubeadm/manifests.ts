@@ -19,7 +19,12 @@ interface StaticPod {
   command: string[];
   cpu: string;
   memory?: string;
-  mounts: { name: string; path: string; type: 'Directory' | 'DirectoryOrCreate' | 'FileOrCreate'; writable?: boolean }[];
+  mounts: {
+    name: string;
+    path: string;
+    type: 'Directory' | 'DirectoryOrCreate' | 'FileOrCreate';
+    writable?: boolean;
+  }[];
   annotations?: Record<string, string>;
 }
 
@@ -27,7 +32,10 @@ interface StaticPod {
  * The static pod manifests of a control plane, by file name, for /etc/kubernetes/manifests.
  * Models kubernetes/cmd/kubeadm/app/phases/controlplane and phases/etcd.
  */
-export function controlPlaneManifests(config: ClusterConfiguration, node: { name: string; ip: string; bindPort: number }): Record<string, string> {
+export function controlPlaneManifests(
+  config: ClusterConfiguration,
+  node: { name: string; ip: string; bindPort: number },
+): Record<string, string> {
   const version = config.kubernetesVersion;
   const pods: StaticPod[] = [
     apiServerPod(config, node, version),
@@ -35,10 +43,19 @@ export function controlPlaneManifests(config: ClusterConfiguration, node: { name
     schedulerPod(config, version),
     etcdPod(node),
   ];
-  return Object.fromEntries(pods.map((pod) => [`${pod.component}.yaml`, stringify(manifest(pod), { lineWidth: 0, aliasDuplicateObjects: false })]));
+  return Object.fromEntries(
+    pods.map((pod) => [
+      `${pod.component}.yaml`,
+      stringify(manifest(pod), { lineWidth: 0, aliasDuplicateObjects: false }),
+    ]),
+  );
 }
 
-function apiServerPod(config: ClusterConfiguration, node: { ip: string; bindPort: number }, version: string): StaticPod {
+function apiServerPod(
+  config: ClusterConfiguration,
+  node: { ip: string; bindPort: number },
+  version: string,
+): StaticPod {
   const flags = mergeFlags(
     {
       'advertise-address': node.ip,
@@ -76,7 +93,9 @@ function apiServerPod(config: ClusterConfiguration, node: { ip: string; bindPort
     image: `${CONTROL_PLANE_IMAGES['kube-apiserver']}:${version}`,
     command: ['kube-apiserver', ...flags],
     cpu: '250m',
-    annotations: { 'kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint': `${node.ip}:${node.bindPort}` },
+    annotations: {
+      'kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint': `${node.ip}:${node.bindPort}`,
+    },
     mounts: [
       { name: 'ca-certs', path: '/etc/ssl/certs', type: 'DirectoryOrCreate' },
       { name: 'k8s-certs', path: PKI, type: 'DirectoryOrCreate' },
@@ -208,7 +227,10 @@ function manifest(pod: StaticPod): object {
       priority: 2000001000,
       priorityClassName: 'system-node-critical',
       securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
-      volumes: pod.mounts.map((mount) => ({ hostPath: { path: mount.path, type: mount.type }, name: mount.name })),
+      volumes: pod.mounts.map((mount) => ({
+        hostPath: { path: mount.path, type: mount.type },
+        name: mount.name,
+      })),
     },
     status: {},
   };

@@ -9,12 +9,18 @@ export const KUBELET_KUBECONFIG = '/etc/kubernetes/kubelet.conf';
 export const STATIC_PODS_FOLDER = '/etc/kubernetes/manifests';
 
 /** Writes the kubelet's flags and configuration. Models kubernetes/cmd/kubeadm/app/phases/kubelet. */
-export function writeKubeletFiles(files: FileSystem, options: { registration: NodeRegistration; clusterDns: string; dnsDomain: string }): void {
+export function writeKubeletFiles(
+  files: FileSystem,
+  options: { registration: NodeRegistration; clusterDns: string; dnsDomain: string },
+): void {
   files.mkdir('/var/lib/kubelet', { recursive: true });
   const taints = (options.registration.taints ?? [])
     .map((taint) => `${taint.key}${taint.value ? `=${taint.value}` : ''}:${taint.effect}`)
     .join(',');
-  const flags = mergeFlags(taints ? { 'register-with-taints': taints } : {}, options.registration.kubeletExtraArgs);
+  const flags = mergeFlags(
+    taints ? { 'register-with-taints': taints } : {},
+    options.registration.kubeletExtraArgs,
+  );
   files.writeFile(KUBEADM_FLAGS_FILE, `KUBELET_KUBEADM_ARGS="${flags.join(' ')}"\n`);
   files.writeFile(KUBELET_CONFIG_FILE, stringify(kubeletConfiguration(options)), { mode: 0o644 });
   files.mkdir(STATIC_PODS_FOLDER, { recursive: true });
@@ -57,6 +63,7 @@ export function readTextFile(files: FileSystem, path: string): string | undefine
 
 /** The n-th address of a CIDR (`10.96.0.0/12`, 10 → `10.96.0.10`). IPv4. */
 export function addressOf(cidr: string, index: number): string {
-  const base = (cidr.split('/')[0] ?? '').split('.').reduce((sum, octet) => sum * 256 + Number(octet), 0) + index;
+  const base =
+    (cidr.split('/')[0] ?? '').split('.').reduce((sum, octet) => sum * 256 + Number(octet), 0) + index;
   return [24, 16, 8, 0].map((shift) => Math.floor(base / 2 ** shift) % 256).join('.');
 }

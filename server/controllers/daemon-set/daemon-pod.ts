@@ -1,12 +1,16 @@
-import { annotations,
+import {
+  annotations,
   type DaemonSet,
   labels,
   type Node,
   type Pod,
   type PodSpec,
   type PodTemplateSpec,
+  podMatchesNode,
   type Toleration,
-  taints, podMatchesNode, untoleratedTaint } from '#server/kube';
+  taints,
+  untoleratedTaint,
+} from '#server/kube';
 
 const NAME_FIELD = 'metadata.name';
 
