@@ -131,7 +131,8 @@ export function childOf(pid: number): number {
     .split(' ')
     .filter(Boolean);
   for (const child of children) {
-    if (readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('cluster/main.ts')) return Number(child);
+    if (readFileSync(`/proc/${child}/cmdline`, 'utf8').match(/cluster[/-]main\.(ts|js)/))
+      return Number(child);
   }
   throw new CommandError(`process ${pid} has no cluster process`);
 }
