@@ -29,6 +29,9 @@ export interface Reflector {
   stop(): void;
 }
 
+/** Failures in a row from which on they are told as a warning. */
+const LASTING_FAILURES = 3;
+
 /** A watch that ends well after less than this without having told anything is not opened again at once. */
 const SHORT_WATCH = 1000;
 
@@ -109,7 +112,9 @@ export function startReflector<T extends KubeObject>(options: ReflectorOptions<T
       log.debug(fields, 'no API server to follow, will be tried again');
     } else {
       version = undefined;
-      log.warn(fields, 'following a resource failed, will be tried again');
+      // A refusal or two right after a grant or a deletion is a race; what lasts is worth somebody's attention.
+      const level = backoff.failures < LASTING_FAILURES ? 'debug' : 'warn';
+      log[level](fields, 'following a resource failed, will be tried again');
     }
     await backoff.pause(stopping.signal);
   };

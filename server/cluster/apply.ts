@@ -7,6 +7,7 @@ import {
   daemonSets,
   deployments,
   isAlreadyExists,
+  isNotFound,
   type KubeObject,
   namespaces,
   parseApiVersion,
@@ -14,6 +15,7 @@ import {
   type Resource,
   roleBindings,
   roles,
+  StatusError,
   secrets,
   serviceAccounts,
   services,
@@ -82,7 +84,7 @@ async function applyObject(client: Client, object: KubeObject, options: ApplyOpt
   try {
     await client.create(resource, { ...object, metadata: { ...object.metadata, ...ref } }, { fieldManager });
   } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
+    if (!(await isThereAlready(client, resource, ref, error))) throw error;
     word = 'unchanged';
     if (!options.onlyCreate) {
       await client.patch(resource, ref, { type: 'merge', body: object }, { fieldManager });
@@ -92,4 +94,25 @@ async function applyObject(client: Client, object: KubeObject, options: ApplyOpt
   options.print?.(
     `${resource.kind.toLowerCase()}${resource.group ? `.${resource.group}` : ''}/${name} ${word}\n`,
   );
+}
+
+/**
+ * Whether a create failed because the object is there. A Service that asks for its own address again is refused for the
+ * address (422) before its name is looked at, as upstream does: kubeadm takes that for "exists" too.
+ */
+async function isThereAlready(
+  client: Client,
+  resource: Resource,
+  ref: { namespace?: string; name: string },
+  error: unknown,
+): Promise<boolean> {
+  if (isAlreadyExists(error)) return true;
+  if (!(error instanceof StatusError) || error.code !== 422) return false;
+  try {
+    await client.get(resource, ref);
+    return true;
+  } catch (absent) {
+    if (isNotFound(absent)) return false;
+    throw absent;
+  }
 }

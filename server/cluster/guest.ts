@@ -68,6 +68,7 @@ export function createGuest(options: GuestOptions): Guest {
   });
   let kubelet: Kubelet | undefined;
   let registration: { dispose(): void } | undefined;
+  const off = new AbortController();
   let stopped = false;
   let powerOff = (): void => undefined;
   const poweredOff = new Promise<void>((resolve) => {
@@ -105,6 +106,7 @@ export function createGuest(options: GuestOptions): Guest {
     hostname: spec.hostname,
     ip: spec.ip,
     now: () => clock.now(),
+    sleep: (milliseconds) => clock.sleep(milliseconds, off.signal),
     startKubelet,
     clientFor: (path) =>
       dialer.dial(parseKubeconfig(readTextFile(files, path) ?? ''), {
@@ -119,6 +121,7 @@ export function createGuest(options: GuestOptions): Guest {
     async stop({ graceful }) {
       if (stopped) return;
       stopped = true;
+      off.abort();
       registration?.dispose();
       await kubelet?.stop({ graceful });
     },

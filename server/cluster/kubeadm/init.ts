@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import type { Client } from '#server/client';
+import { type Client, ConnectionError } from '#server/client';
 import {
   clusterRoleBindings,
   type KubeObject,
@@ -27,6 +27,7 @@ import {
   STATIC_PODS_FOLDER,
   writeKubeletFiles,
 } from './node-files.ts';
+import { whileNobodyAnswers } from './patience.ts';
 
 /** What kubeadm needs of the machine it runs on. */
 export interface KubeadmMachine {
@@ -35,6 +36,8 @@ export interface KubeadmMachine {
   readonly ip: string;
   /** Wall-clock, milliseconds. */
   now(): number;
+  /** Rejects when the machine is switched off meanwhile. */
+  sleep(milliseconds: number): Promise<void>;
   /** `systemctl start kubelet`: resolves once its loops run. Harmless when it runs already. */
   startKubelet(): Promise<void>;
   /** A client for a kubeconfig file of the machine. */
@@ -98,22 +101,22 @@ export async function kubeadmInit(
 
   print('[wait-control-plane] Waiting for a healthy kube-apiserver\n');
   const superAdmin = machine.clientFor('/etc/kubernetes/super-admin.conf');
-  await applyObjects(superAdmin, [clusterAdminsBinding()], { ...FIELD_MANAGER, onlyCreate: true });
   const admin = machine.clientFor('/etc/kubernetes/admin.conf');
-  await Promise.all([
-    applyObjects(admin, uploadedConfiguration(cluster, text, clusterDns), FIELD_MANAGER),
-    applyObjects(admin, bootstrapTokenRbac(), FIELD_MANAGER),
-    applyObjects(admin, clusterInfo(cluster, authority.certPem, server), FIELD_MANAGER),
-    ...(init.skipPhases.includes('addon') || init.skipPhases.includes('addon/coredns')
-      ? []
-      : [
-          applyObjects(admin, coreDnsObjects({ clusterDns, dnsDomain: cluster.networking.dnsDomain }), {
-            ...FIELD_MANAGER,
-            onlyCreate: true,
-          }),
-        ]),
-    markControlPlane(admin, registration),
-  ]);
+  const uploads = [
+    ...uploadedConfiguration(cluster, text, clusterDns),
+    ...bootstrapTokenRbac(),
+    ...clusterInfo(cluster, authority.certPem, server),
+  ];
+  const skipsDns = init.skipPhases.includes('addon') || init.skipPhases.includes('addon/coredns');
+  const dns = skipsDns ? [] : coreDnsObjects({ clusterDns, dnsDomain: cluster.networking.dnsDomain });
+  await whileNobodyAnswers(machine, async () => {
+    await applyObjects(superAdmin, [clusterAdminsBinding()], { ...FIELD_MANAGER, onlyCreate: true });
+    await Promise.all([
+      applyObjects(admin, uploads, FIELD_MANAGER),
+      applyObjects(admin, dns, { ...FIELD_MANAGER, onlyCreate: true }),
+      markControlPlane(admin, registration),
+    ]);
+  });
   print('\nYour Kubernetes control-plane has initialized successfully!\n');
 }
 
@@ -307,8 +310,7 @@ function nodeRegistered(client: Client, name: string): Promise<Node> {
       },
       (error) =>
         reject(
-          error ??
-            new KubeadmConfigError(`the watch for node ${name} ended before the kubelet registered it`),
+          error ?? new ConnectionError(`the watch for node ${name} ended before the kubelet registered it`),
         ),
     );
   });

@@ -1,11 +1,12 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { type Client, formatKubeconfig } from '#server/client';
+import { type Client, ConnectionError, formatKubeconfig } from '#server/client';
 import { type CertificateSigningRequest, certificateSigningRequests, configMaps } from '#server/kube';
 import { certificateFingerprint, createKeyPair, signRequest } from '#server/pki';
-import { KubeadmConfigError, parseKubeadmConfig } from './config.ts';
+import { type JoinConfiguration, KubeadmConfigError, parseKubeadmConfig } from './config.ts';
 import { type KubeadmMachine, nodeName } from './init.ts';
 import { KUBELET_KUBECONFIG, readTextFile, writeKubeletFiles } from './node-files.ts';
+import { whileNobodyAnswers } from './patience.ts';
 
 /**
  * `kubeadm join --config <path>` for a worker: trusts the cluster by the pin of its CA's key, reads the uploaded
@@ -23,6 +24,17 @@ export async function kubeadmJoin(
     throw new KubeadmConfigError(`unable to read config from "${configPath}": no such file or directory`);
   const { join } = parseKubeadmConfig(text);
   if (!join) throw new KubeadmConfigError('no JoinConfiguration kind was found in the YAML file');
+  await whileNobodyAnswers(machine, () => joinCluster(machine, join, print));
+  await machine.startKubelet();
+  print('\nThis node has joined the cluster\n');
+}
+
+/** Everything before the kubelet starts; can be repeated. */
+async function joinCluster(
+  machine: KubeadmMachine,
+  join: JoinConfiguration,
+  print: (text: string) => void,
+): Promise<void> {
   const { token, apiServerEndpoint, caCertHashes, unsafeSkipCAVerification } = join.discovery.bootstrapToken;
   const server = `https://${apiServerEndpoint}`;
   const name = nodeName(join.nodeRegistration, machine.hostname);
@@ -58,8 +70,6 @@ export async function kubeadmJoin(
     });
     machine.files.writeFile(KUBELET_KUBECONFIG, kubeconfig, { mode: 0o600 });
   }
-  await machine.startKubelet();
-  print('\nThis node has joined the cluster\n');
 }
 
 /** The CA of a cluster-info kubeconfig: a file with one nameless cluster and no user. */
@@ -126,7 +136,7 @@ function issued(client: Client, request: CertificateSigningRequest): Promise<str
         }
       },
       (error) =>
-        reject(error ?? new KubeadmConfigError('the watch for the certificate ended before it was issued')),
+        reject(error ?? new ConnectionError('the watch for the certificate ended before it was issued')),
     );
   });
 }
