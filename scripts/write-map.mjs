@@ -21,7 +21,7 @@ const text = `<!-- Written by \`npm run map\` from scripts/rooms.mjs; do not edi
 # The rooms
 
 Lowest first. A room is entered by its \`index.ts\` and uses only what its row names; \`npm run check\` refuses the rest.
-${roots.map((root) => `\`${root}\``).join(', ')} is the only place that builds across rooms.
+${roots.map((root) => `\`${root}\``).join(' and ')} are the only files outside of them; the first builds across rooms.
 
 | room | its one job | uses |
 |---|---|---|

@@ -1,5 +1,5 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { errorMessage, OperationalError } from '#server/base';
 
@@ -87,10 +87,21 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   };
 }
 
+/**
+ * Makes the folder and what is above it, one by one: Node's own recursive mkdir never returns where a file system answers
+ * ENOENT below an existing folder (/proc).
+ */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  const parent = dirname(folder);
+  if (parent !== folder) makeFolder(parent);
+  mkdirSync(folder, { mode: 0o700 });
+}
+
 /** Makes DATA_DIR and checks that it can be written. Throws OperationalError. */
 export function prepareDataDir(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (cause) {
     throw new OperationalError(`DATA_DIR ${folder} cannot be written: ${errorMessage(cause)}`, {

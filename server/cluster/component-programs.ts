@@ -17,6 +17,8 @@ import { addressOf, readTextFile } from './kubeadm/node-files.ts';
 export interface ControlPlaneContext {
   /** `<namespace>/<cluster>`. */
   readonly path: string;
+  /** The machine's address now; the manifest's may be of an earlier boot. */
+  readonly ip: string;
   /** Name of the store that is this machine's /var/lib/etcd. */
   readonly storeName: string;
   readonly engine: StoreEngine;
@@ -139,7 +141,7 @@ function apiServerProgram(context: ControlPlaneContext): Program {
         const proxy = createServiceProxy({ network: fabric.network, informers, clock, log });
         running.defer(() => proxy.stop());
         informers.start();
-        running.add(context.directory.register({ path, caPem, address: `${ip}:${port}`, server }));
+        running.add(context.directory.register({ path, caPem, address: `${context.ip}:${port}`, server }));
         log.info({ address: `${ip}:${port}`, cluster: path }, 'Serving securely');
         return await stopping;
       } finally {

@@ -29,18 +29,18 @@ export interface DialerOptions {
  */
 export function createDialer(options: DialerOptions): Dialer {
   const { directory, home } = options;
-  const prefix = `${options.listenerUrl}/clusters/`;
+  const listenerHost = new URL(options.listenerUrl).hostname;
   const locate: Locate = async (server) => {
-    const prefixed = server.startsWith(prefix);
+    const path = prefixedPath(server, listenerHost);
     const address = addressOf(server);
     const find = (): ClusterEntry | undefined => {
-      if (prefixed) return directory.get(server.slice(prefix.length));
+      if (path !== undefined) return directory.get(path);
       if (home && address === home.serviceAddress) return directory.get(home.path);
       const end = options.translate ? options.translate(address) : address;
       return end === undefined ? undefined : directory.byAddress(end);
     };
     const entry = await directory.waitFor(find, DIAL_TIMEOUT);
-    return { entry, caPem: prefixed ? options.listenerCaPem : (entry?.caPem ?? '') };
+    return { entry, caPem: path !== undefined ? options.listenerCaPem : (entry?.caPem ?? '') };
   };
   return {
     dial(config, dialOptions = {}) {
@@ -55,6 +55,17 @@ export function createDialer(options: DialerOptions): Dialer {
     },
   };
 }
+
+/**
+ * The cluster that a prefixed URL of this listener names, whatever its port: a kubeconfig that was read before the
+ * listener moved to another port still means this cluster. Undefined for any other URL.
+ */
+function prefixedPath(server: string, listenerHost: string): string | undefined {
+  const { hostname, pathname } = new URL(server);
+  return hostname === listenerHost && pathname.startsWith(PREFIX) ? pathname.slice(PREFIX.length) : undefined;
+}
+
+const PREFIX = '/clusters/';
 
 /** `host:port` of an URL without a path; 443 is what https leaves out. */
 function addressOf(server: string): string {

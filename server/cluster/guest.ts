@@ -24,6 +24,7 @@ import {
   readKubeletFlags,
   readTextFile,
 } from './kubeadm/node-files.ts';
+import { whileNobodyAnswers } from './kubeadm/patience.ts';
 import { ARCHITECTURE, CONTAINER_RUNTIME, KERNEL, OS_IMAGE } from './os-image.ts';
 
 export interface GuestOptions {
@@ -64,7 +65,10 @@ export function createGuest(options: GuestOptions): Guest {
     directory: options.directory,
     ...options.listener,
     home: { path: options.path, serviceAddress: kubernetesServiceAddress(DEFAULT_SERVICE_CIDR) },
-    translate: (address) => infraDestination(options, address),
+    translate: (address) =>
+      address === ownApiServer(files)
+        ? address.replace(/^.*:/, `${spec.ip}:`)
+        : infraDestination(options, address),
   });
   let kubelet: Kubelet | undefined;
   let registration: { dispose(): void } | undefined;
@@ -127,6 +131,16 @@ export function createGuest(options: GuestOptions): Guest {
     },
     poweredOff,
   };
+}
+
+/**
+ * The address under which a control-plane machine's own components know their API server: the machine's, when kubeadm
+ * ran. It listens on all addresses, so that it is still this machine after a boot that gave it another one.
+ */
+function ownApiServer(files: FileSystem): string | undefined {
+  return /server: https:\/\/(\S+)/.exec(
+    readTextFile(files, '/etc/kubernetes/controller-manager.conf') ?? '',
+  )?.[1];
 }
 
 /** The control-plane endpoint of a cluster is a Service of the management cluster: this is what its address leads to. */
@@ -207,10 +221,9 @@ function guestCommands(
         throw new GuestUsageError('the guest has kubectl only as: kubectl --kubeconfig FILE apply -f PATH');
       }
       const client = machine.clientFor(kubeconfig);
-      await applyObjects(client, readManifests(machine.files, path), {
-        fieldManager: 'kubectl-client-side-apply',
-        print: out,
-      });
+      const objects = readManifests(machine.files, path);
+      const options = { fieldManager: 'kubectl-client-side-apply', print: out };
+      await whileNobodyAnswers(machine, () => applyObjects(client, objects, options));
       return 0;
     },
     systemctl: async (args) => {

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path/posix';
 import {
   type Clock,
   createDisposables,
@@ -38,6 +39,8 @@ export interface MachineHostOptions {
 const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
 /** cloud-init leaves this when it is done; on the disk, so that the next boot of the same instance does not run it again. */
 const BOOT_FINISHED = '/var/lib/cloud/instance/boot-finished';
+/** What Cluster API's bootstrap check looks for. */
+const BOOTSTRAP_SUCCESS = '/run/cluster-api/bootstrap-success.complete';
 const CLOUD_INIT_LOG = '/var/log/cloud-init-output.log';
 /** What is kept of the cloud-init log, characters. */
 const CLOUD_INIT_LOG_LIMIT = 64 * 1024;
@@ -107,6 +110,7 @@ function createMachineGuest(
   const images = [
     ...options.images,
     ...controlPlaneImages({
+      ip: spec.ip,
       path,
       storeName: etcdStoreName(path, spec.diskId),
       engine: options.engine,
@@ -142,7 +146,12 @@ async function bootGuest(
 ): Promise<void> {
   const { files } = disk;
   files.writeFile('/etc/hostname', `${spec.hostname}\n`);
-  if (files.exists(BOOT_FINISHED)) return guest.startKubelet();
+  if (files.exists(BOOT_FINISHED)) {
+    // /run does not outlive a reboot, but who asks later whether this machine was bootstrapped must be told.
+    files.mkdir(dirname(BOOTSTRAP_SUCCESS), { recursive: true });
+    files.writeFile(BOOTSTRAP_SUCCESS, 'success\n');
+    return guest.startKubelet();
+  }
   let output = '';
   const print = (text: string): void => {
     output = (output + text).slice(-CLOUD_INIT_LOG_LIMIT);
@@ -158,9 +167,10 @@ async function bootGuest(
         print(`cloud-init: command ended with ${code}: ${line}\n`);
         log.warn({ line, code, output: output.slice(-1000) }, 'a command of cloud-init failed');
       }
-      if (code !== 0 && !files.exists('/run/cluster-api/bootstrap-success.complete')) return;
+      // What comes after is not begun; the next boot runs all of it again.
+      if (code !== 0) return;
     }
-    files.mkdir(BOOT_FINISHED.slice(0, BOOT_FINISHED.lastIndexOf('/')), { recursive: true });
+    files.mkdir(dirname(BOOT_FINISHED), { recursive: true });
     files.writeFile(BOOT_FINISHED, '');
     await disk.save();
   } catch (error) {

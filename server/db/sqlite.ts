@@ -1,3 +1,4 @@
+import { chmodSync, existsSync } from 'node:fs';
 import Database from 'libsql';
 import { InternalError, OperationalError } from '#server/base';
 import { isBusy, sqliteError } from './sqlite-errors.ts';
@@ -59,6 +60,11 @@ const PAGE_SIZE_BYTES = 8192;
 type Connection = InstanceType<typeof Database>;
 type NativeStatement = ReturnType<Connection['prepare']>;
 
+/** What is stored is its owner's alone, in whatever folder; SQLite gives its side files the mode of the database. */
+function keepPrivate(path: string): void {
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600);
+}
+
 /**
  * Opens (creates when absent) the SQLite database at `path`; its folder must exist. `:memory:` is a private one that
  * dies with the handle. Throws OperationalError naming the file when it cannot be opened, is not a database or is
@@ -71,6 +77,7 @@ export function openSqlite(path: string, options: SqliteOptions): SqliteDatabase
     const connection = new Database(path, { timeout: BUSY_TIMEOUT_MS });
     connection.exec(`PRAGMA page_size = ${PAGE_SIZE_BYTES}`);
     connection.pragma('journal_mode = WAL');
+    if (onDisk) keepPrivate(path);
     connection.exec(`PRAGMA synchronous = ${options.sync === 'full' ? 'FULL' : 'NORMAL'}`);
     connection.pragma(`journal_size_limit = ${WAL_SIZE_LIMIT_BYTES}`);
     connection.exec('PRAGMA foreign_keys = ON');

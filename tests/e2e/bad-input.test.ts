@@ -42,6 +42,12 @@ describe('a start that cannot be', () => {
     );
   });
 
+  it('names a DATA_DIR where no folder can be made', async () => {
+    const { code, stderr } = await start({ DATA_DIR: '/proc/kube-classroom/data', PORT: '0' });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^kube-classroom: DATA_DIR \/proc\/kube-classroom\/data cannot be written: /);
+  });
+
   it('refuses a HOST that is not loopback', async () => {
     const { code, stderr } = await start({ DATA_DIR: folder, HOST: '0.0.0.0' });
     expect({ code, stderr }).toEqual({

@@ -40,7 +40,7 @@ describe('kill -9', () => {
     for (let round = 0; round < ROUNDS; round++) await startAndKill(600 + Math.random() * 1500);
     product = await startProduct({ dataDir });
     const tenant = await product.kubectl();
-    const management = await product.kubectl('management');
+    const management = await (product as Product).kubectl('management');
     const nodes = (await tenant('get', 'nodes', '-o', 'jsonpath={.items[*].metadata.name}')).split(' ');
     expect(nodes).toHaveLength(1);
     const machines = await management('get', 'machines,vm,vmi,kubevirtmachines', '-o', 'name');
@@ -83,6 +83,17 @@ describe('kill -9', () => {
     );
     expect(acknowledged.filter((name) => !present.has(name))).toEqual([]);
     expect(acknowledged.length).toBeGreaterThan(0);
+    // The restarted control plane takes new workers too.
+    const management = await (product as Product).kubectl('management');
+    await management('scale', 'machinedeployment', '--all', '--replicas=1');
+    await eventually(
+      'a worker after all the kills',
+      async () => {
+        const { stdout } = await kubectl.bash('kubectl get nodes --no-headers');
+        return stdout.split('\n').filter((line) => / Ready /.test(line)).length === 2;
+      },
+      60,
+    );
     await kubectl('rollout', 'status', 'deployment/web', '--timeout=90s');
     const images = await kubectl(
       'get',

@@ -100,6 +100,43 @@ describe('machines and their nodes', () => {
     expect(await taintsOf(node)).toEqual([]);
   });
 
+  it('gets new workers after its control plane was restarted at another address', async () => {
+    const [controlPlane = ''] = (
+      await tenant(
+        'get',
+        'nodes',
+        '-l',
+        'node-role.kubernetes.io/control-plane',
+        '-o',
+        'jsonpath={.items[*].metadata.name}',
+      )
+    ).split(' ');
+    const vmi = async (): Promise<string> =>
+      (await management.bash(`kubectl get vmi ${controlPlane} -o jsonpath='{.metadata.uid} {.status.phase}'`))
+        .stdout;
+    const [before = ''] = (await vmi()).split(' ');
+    await management('delete', 'vmi', controlPlane);
+    await eventually('another VMI', async () => {
+      const [uid, phase] = (await vmi()).split(' ');
+      return uid !== '' && uid !== before && phase === 'Running';
+    });
+    await eventually(
+      'the API server',
+      async () => (await tenant.bash('kubectl get --raw /readyz')).code === 0,
+      60,
+    );
+    const known = await workers();
+    await management('scale', 'machinedeployment', `${cluster}-md-0`, `--replicas=${known.length + 1}`);
+    const fresh = await eventually(
+      'a worker more',
+      async () => (await workers()).find((name) => !known.includes(name)),
+      60,
+    );
+    await tenant('wait', '--for=condition=Ready', `node/${fresh}`, '--timeout=60s');
+    await management('scale', 'machinedeployment', `${cluster}-md-0`, `--replicas=${known.length}`);
+    await eventually('the number as before', async () => (await workers()).length === known.length, 60);
+  });
+
   it('scales down to nothing: machine, VM and Node go', async () => {
     const [node = ''] = await workers();
     await management('scale', 'machinedeployment', `${cluster}-md-0`, '--replicas=0');

@@ -1,4 +1,4 @@
-import type { Container, Pod } from '#server/kube';
+import { type Container, formatTime, type Pod } from '#server/kube';
 import { FileError, type FileSystem } from '../contract.ts';
 import { type ContainerRecord, createContainerRecord, restartsAfter } from './container-record.ts';
 import { TERMINATION_LOG } from './pod-files.ts';
@@ -7,7 +7,7 @@ const MAX_TERMINATION_MESSAGE = 4096;
 const FALLBACK_LOG = { lines: 80, bytes: 2048 };
 
 /** The records a pod starts with, in the order of its spec. */
-export function createRecords(pod: Pod): ContainerRecord[] {
+export function createRecords(pod: Pod, now: number): ContainerRecord[] {
   const init = pod.spec.initContainers ?? [];
   const waiting = init.length > 0 ? 'PodInitializing' : 'ContainerCreating';
   const records = [
@@ -16,7 +16,7 @@ export function createRecords(pod: Pod): ContainerRecord[] {
     ),
     ...pod.spec.containers.map((spec) => createContainerRecord(spec, 'main', waiting)),
   ];
-  restoreCounts(records, pod);
+  restoreCounts(records, pod, now);
   return records;
 }
 
@@ -36,7 +36,7 @@ export function isPodOver(records: readonly ContainerRecord[], policy: string): 
 }
 
 /** Counts and last states survive a kubelet that starts over: the API has them. */
-export function restoreCounts(records: readonly ContainerRecord[], pod: Pod): void {
+export function restoreCounts(records: readonly ContainerRecord[], pod: Pod, now: number): void {
   const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
   for (const record of records) {
     const before = statuses.find((status) => status.name === record.name);
@@ -48,7 +48,8 @@ export function restoreCounts(records: readonly ContainerRecord[], pod: Pod): vo
             exitCode: 255,
             reason: 'Unknown',
             startedAt: before.state.running.startedAt ?? '',
-            finishedAt: pod.status?.startTime ?? '',
+            // When exactly it went down nobody knows: it is found ended now.
+            finishedAt: formatTime(now),
             containerID: before.containerID,
           }
         : before.lastState?.terminated);

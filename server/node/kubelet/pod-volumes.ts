@@ -71,6 +71,8 @@ export function createPodVolumes(options: PodVolumesOptions): PodVolumes {
     resource: Resource<T>,
     name: string,
   ): Promise<T | undefined> => {
+    // A refresh under way when the pod goes must not begin to follow again: nobody would let go of it.
+    if (stopped) return undefined;
     const key = `${resource.plural}/${name}`;
     // The key names the resource, and a resource has one shape.
     let entry = followed.get(key) as Followed<T> | undefined;

@@ -54,7 +54,7 @@ export function createPodWorker(
   let pod = initial;
   const uid = initial.metadata.uid ?? '';
   const stopping = new AbortController();
-  const records = createRecords(initial);
+  const records = createRecords(initial, clock.now());
   const startTime = initial.status?.startTime ?? formatTime(clock.now());
   const writer = createStatusWriter(context);
   if (!options.isStatic) writer.setTarget(initial);

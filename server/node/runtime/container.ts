@@ -53,11 +53,12 @@ export function startContainer(options: ContainerOptions): RunningContainer {
       else target.write(chunk);
     }
   };
+  const pace = createPace(options.clock);
   const sink = (stream: 'stdout' | 'stderr'): Writable =>
     new Writable({
       write(chunk: Buffer, _encoding, done) {
         tell(stream, chunk);
-        done();
+        pace(chunk.length, done);
       },
     });
   const terminal: PseudoTerminal | undefined = options.tty
@@ -111,6 +112,26 @@ export function startContainer(options: ContainerOptions): RunningContainer {
       detachInput();
       return { exitCode: 0 };
     },
+  };
+}
+
+/** Bytes a container may write in one OUTPUT_WINDOW before it has to wait for the next: about 1.3 MB/s. */
+const OUTPUT_BURST = 128 * 1024;
+const OUTPUT_WINDOW = 100;
+
+/** Holds back a process that floods its log: its writes are done only when their turn comes. */
+function createPace(clock: Clock): (bytes: number, done: () => void) => void {
+  let windowEnd = 0;
+  let used = 0;
+  return (bytes, done) => {
+    const now = clock.now();
+    if (now >= windowEnd) {
+      windowEnd = now + OUTPUT_WINDOW;
+      used = 0;
+    }
+    used += bytes;
+    if (used <= OUTPUT_BURST) done();
+    else clock.after(windowEnd - now, done);
   };
 }
 

@@ -5,6 +5,8 @@ import type { Clock } from '#server/base';
 export const LOG_LIMIT_BYTES = 1024 * 1024;
 /** A line longer than this is cut in parts, as containerd does. */
 const MAX_LINE = 16 * 1024;
+/** What a line counts beside its text, so that a flood of short lines is bounded in objects too. */
+const LINE_COST = 128;
 /** Bytes that wait for one follower before it loses the connection. */
 const MAX_FOLLOWER_BYTES = 4 * 1024 * 1024;
 
@@ -38,12 +40,12 @@ export function createLogBuffer(clock: Pick<Clock, 'now'>): LogBuffer {
   const append = (text: Buffer, partial: boolean): void => {
     const line: Line = { time: clock.now(), text, partial };
     lines.push(line);
-    size += text.length;
+    size += text.length + LINE_COST;
     if (size > LOG_LIMIT_BYTES) {
       // Dropping in batches keeps this cheap: shifting one by one would copy the array each time.
       let drop = 0;
       while (size > LOG_LIMIT_BYTES * 0.75 && drop < lines.length - 1) {
-        size -= lines[drop]?.text.length ?? 0;
+        size -= (lines[drop]?.text.length ?? 0) + LINE_COST;
         drop += 1;
       }
       lines = lines.slice(drop);
