@@ -40,7 +40,7 @@ describe('kill -9', () => {
     for (let round = 0; round < ROUNDS; round++) await startAndKill(600 + Math.random() * 1500);
     product = await startProduct({ dataDir });
     const tenant = await product.kubectl();
-    const management = await (product as Product).kubectl('management');
+    const management = await product.kubectl('management');
     const nodes = (await tenant('get', 'nodes', '-o', 'jsonpath={.items[*].metadata.name}')).split(' ');
     expect(nodes).toHaveLength(1);
     const machines = await management('get', 'machines,vm,vmi,kubevirtmachines', '-o', 'name');
